@@ -84,16 +84,8 @@ def test_values_of_the_local_relation_are_those_that_were_given() -> None:
     alone = pairs_of_data(3.0, LOCAL)
     assert {repr(pair.second) for pair in alone} == {"3000.0", "-3000.0", "0.0", "nan", "inf", "-inf"}
     assert all(pair.adjacency()[LOCAL] == "any two" for pair in (*pairs, *alone))
-    for data, relation, words in (
-        (3, ADD, "data = 3 is one value, and add_or_remove_one is about records: .* relation 'local'"),
-        ("yes", LOCAL, "no pair can be made of data = 'yes' under local; give pair="),
-        (["a", "a"], LOCAL, "the values of data are all alike, 'a'; give two that differ"),
-        (object(), ADD, "no pair can be made of data = <object"),
-    ):
-        with pytest.raises(InvalidSpec, match=words):
-            pairs_of_data(data, relation)
-    with pytest.raises(InvalidSpec, match="pattern 'add_nan': an array of int64 cannot hold the record nan"):
-        pairs_of_data(np.array([1, 2]), ADD, ["add_nan"])
+    with pytest.raises(InvalidSpec, match="no pair can be made of data = <object"):
+        pairs_of_data(object(), ADD)
 
 
 def test_records_are_those_that_each_kind_holds() -> None:

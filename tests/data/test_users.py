@@ -16,7 +16,7 @@ from dpaudit import AdjacentPair, InvalidSpec, Relation
 from dpaudit.data import SealedPair
 from dpaudit.data.pair import compared_users
 from tests.cases import for_each
-from tests.data.holders import HOLDERS, NUMBERS, Rows, Visit, frame, structured
+from tests.data.holders import HOLDERS, NUMBERS, Rows, frame
 
 USER = Relation.ADD_OR_REMOVE_USER
 TABLE: list[tuple[Rows, Rows, int]] = [
@@ -181,47 +181,8 @@ def test_a_record_without_a_user_is_refused() -> None:
         AdjacentPair(masked, masked[:1], user=0).check(USER)
 
 
-rows: Any = [{"id": 1, "cost": 2}, {"id": 2, "cost": 2}]
-columns: Any = {"id": [1, 2], "cost": [2, 2]}
-REFUSALS: list[tuple[Any, Any, Any, str]] = [
-    (rows, rows[:1], None, r"must be known whose record each one is; give user = 'id'"),
-    (rows, rows[:1], "ids", r"the first: record 1: no key 'ids' for user; it has .*; did you mean 'id'\?"),
-    (rows, [*rows, {"cost": 3}], "id", "the second: record 3: no key 'id' for user; it has 'cost'"),
-    (columns, {"id": [1], "cost": [2]}, "uid", r"no column 'uid' for user; it has 'id', 'cost'; did you mean 'id'"),
-    ([Visit(1, 2)], [], "idd", r"record 1: no attribute 'idd' for user; it has 'id', 'cost'; did you mean 'id'\?"),
-    ([Visit(1, 2)], [], 0, "record 1: no position 0 for user in Visit"),
-    ([(1, 2), (1,)], [], 1, "record 2: no position 1 for user; it has 0 to 0"),
-    ([5, 6], [5], 0, "record 1: no position 0 for user in 5"),
-    (["ann", "bob"], ["ann"], "upper", "record 1: no attribute 'upper'"),
-    (np.arange(3), np.arange(2), 0, r"an array of shape \(3,\) has no place for user = 0; give each record a row"),
-    (np.zeros((2, 2)), np.zeros((1, 2)), "id", "no position 'id' for user; it has 0 to 1"),
-    (structured([(1, 2)]), structured([]), "idd", r"no field 'idd' for user; it has .* did you mean 'id'\?"),
-]
-
-
-@for_each(("first", "second", "user", "words"), REFUSALS)
-def test_what_says_nothing_of_users_is_refused_in_one_line(first: Any, second: Any, user: Any, words: str) -> None:
-    pair = AdjacentPair(first, second, user=user)
-    assert pair.adjacency()[USER] is None
-    with pytest.raises(InvalidSpec, match=words) as caught:
-        pair.check(USER)
-    assert "\n" not in str(caught.value)
-    pair.check(None)
-
-
-def test_frames_without_such_a_column_are_refused() -> None:
-    pandas = pytest.importorskip("pandas")
-    data = frame([(1, 5), (2, 5)])
-    for first, second, user, words in (
-        (data, data.iloc[1:], "uid", r"the first: no column 'uid' for user; it has 'id', 'cost'; did you mean 'id'\?"),
-        (data, data.iloc[1:], 0, "no column 0 for user"),
-        (data, data.iloc[1:].rename(columns={"id": "who"}), "id", "the second: no column 'id' for user"),
-        (data["id"], data["id"].iloc[1:], "id", "a Series has no columns to find user = 'id' in; give a frame"),
-        (pandas.concat([data, data], axis=1), data, "id", "'id' is the name of 2 columns"),
-    ):
-        with pytest.raises(InvalidSpec, match=words):
-            AdjacentPair(first, second, user=user).check(USER)
-    numbered = pandas.DataFrame([[1, 5], [1, 6]])
+def test_positions_name_columns_of_a_frame_that_has_no_names() -> None:
+    numbered = pytest.importorskip("pandas").DataFrame([[1, 5], [1, 6]])
     check(numbered, numbered.iloc[:0], 0, 1)
 
 
@@ -244,27 +205,10 @@ def test_data_without_records_are_taken_as_under_other_relations(user: Any) -> N
     moved = AdjacentPair([0, 0], [1, 1], sensitivity=1, user=user)
     moved.check(USER)
     assert moved.adjacency()[USER] == "answers"
-    with pytest.raises(InvalidSpec, match="a query answer of 'pair' moves by 2"):
-        AdjacentPair([0, 0], [2, 1], sensitivity=1, user=user).check(USER)
-
-
-def test_a_user_is_for_that_relation() -> None:
-    pair = AdjacentPair([(1, 2)], [], user=0)
-    for relation in set(Relation) - {USER}:
-        with pytest.raises(
-            InvalidSpec, match="of 'pair': user = 0 is for relation 'add_or_remove_user', and the claim"
-        ):
-            pair.check(relation)
-    pair.check(None)
-    assert pair.adjacency()[None] == "users"
 
 
 def test_the_field() -> None:
-    for user in (True, 1.0, ("id",), b"id", np.int64(0)):
-        with pytest.raises(
-            InvalidSpec, match=r"user must be the name of a column or key \(user = 'id'\), or a position"
-        ):
-            AdjacentPair([(1, 2)], [], user=user)
+    assert AdjacentPair([(1, 2)], [], user=0).adjacency()[None] == "users"
     pair = AdjacentPair([(1, 2)], [], "mine", 2)
     assert "user" not in pair.record()
     assert pair.of_user(None) is pair
@@ -274,5 +218,3 @@ def test_the_field() -> None:
     assert SealedPair.seal(other).record() == other.record()
     assert other.of_user("id") is other.of_user(None) is other
     assert pair.of_user(0).record()["user"] == 0
-    with pytest.raises(InvalidSpec, match="the pair 'mine' has user = 'id' already, got user = 'who': give one"):
-        other.of_user("who")

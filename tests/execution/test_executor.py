@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from dpaudit.processes.pools import LostWorker
 from dpaudit.running.pieces import Piece
 from dpaudit.running.progress import Progress
 from dpaudit.running.streams import Shard, Stage, shards
+from tests.cases import for_each
 from tests.execution.test_store import Memory
 
 WORK = shards(Stage.CERTIFY, 0, 400, 100)
@@ -48,17 +49,13 @@ def told(executor: Any, work: list[Shard] = WORK) -> list[Shard]:
     return [shard for result in executor.run(Work(list(work))) for shard in result.whole]
 
 
-def test_a_lost_worker_costs_the_shards_that_had_not_come_back() -> None:
+def test_a_lost_worker_costs_the_shards_that_had_not_come_back_and_twice_is_no_verdict_that_says_where() -> None:
     steps = Steps((2, LostWorker()))
     assert told(Retry(steps, ENDED)) == WORK
     assert steps.ran == WORK  # none was run twice
-
-
-def test_a_worker_that_is_lost_twice_is_no_verdict_and_says_where() -> None:
     steps = Steps((1, LostWorker()), (3, LostWorker()))
-    came: list[Shard] = []
     with pytest.raises(UnsoundAudit, match="lost twice: certify, shard 3"):
-        came.extend(shard for result in Retry(steps, ENDED).run(Work(list(WORK))) for shard in result.whole)
+        told(Retry(steps, ENDED))
     assert steps.ran == WORK[:3]
 
 
@@ -68,30 +65,24 @@ def limit_of(*left: float) -> Limit:
 
 
 def test_a_deadline_ends_a_call_between_two_results_and_is_remembered() -> None:
+    """What is late inside, too; and one after the last result, or none, ends nothing."""
     store, steps = Memory(), Steps()
-    call = Recorder(store).call("question")
     came: list[Shard] = []
+    late = Deadline(steps, limit_of(2.0, 1.0, 0.0), Recorder(store).call("question"))
     with pytest.raises(OutOfTime):
-        came.extend(result.whole[0] for result in Deadline(steps, limit_of(2.0, 1.0, 0.0), call).run(Work(list(WORK))))
+        came.extend(result.whole[0] for result in late.run(Work(list(WORK))))
     assert came == WORK[:2]
     store.next_driver()
     again = Steps()
     with pytest.raises(OutOfTime):
         told(Deadline(again, limit_of(), Recorder(store).call("question")))
     assert again.ran == []  # and no clock is asked
-
-
-def test_a_deadline_after_the_last_result_ends_nothing() -> None:
-    call = Recorder().call("question")
-    assert told(Deadline(Steps(), limit_of(4.0, 3.0, 2.0, 1.0), call)) == WORK
-    assert told(Deadline(Steps(), None, call)) == WORK
-
-
-def test_what_is_late_inside_is_remembered_too() -> None:
-    store = Memory()
+    other = Memory()
     with pytest.raises(OutOfTime):
-        told(Deadline(Steps((1, OutOfTime())), limit_of(9.0, 9.0), Recorder(store).call("question")))
-    assert store.noted == {"time was over in call 0": 1}
+        told(Deadline(Steps((1, OutOfTime())), limit_of(9.0, 9.0), Recorder(other).call("question")))
+    assert other.noted == {"time was over in call 0": 1}
+    for limit in (limit_of(4.0, 3.0, 2.0, 1.0), None):
+        assert told(Deadline(Steps(), limit, Recorder().call("question"))) == WORK
 
 
 def test_a_journal_stores_each_result_before_it_hands_it_on_and_takes_it_up() -> None:
@@ -137,23 +128,16 @@ def test_a_report_tells_runs_and_whether_they_were_there() -> None:
     assert heard.advanced == [(100, True), (100, False)]
 
 
-@pytest.mark.parametrize(
-    ("before", "raised"),
-    [((2, LostWorker()), None), ((2, OutOfTime()), OutOfTime), ((2, ValueError()), ValueError)],
-    ids=["lost", "late", "broken"],
-)
-def test_in_all_layers_what_was_reported_is_stored(
-    before: tuple[int, Exception], raised: type[Exception] | None
-) -> None:
+@for_each("error", [LostWorker(), OutOfTime(), ValueError()])
+def test_in_all_layers_what_was_reported_is_stored(error: Exception) -> None:
     store, heard = Memory(), Heard()
-    executor = layered(Steps(before), Recorder(store).call("question"), limit_of(*[9.0] * 9), heard, ENDED)
-    finished: Callable[[], Any] = lambda: told(executor)  # noqa: E731
-    if raised is None:
-        assert finished() == WORK
+    executor = layered(Steps((2, error)), Recorder(store).call("question"), limit_of(*[9.0] * 9), heard, ENDED)
+    if isinstance(error, LostWorker):
+        assert told(executor) == WORK
     else:
-        with pytest.raises(raised):
-            finished()
-    assert len(heard.advanced) == len(store.shards) == (4 if raised is None else 2)
+        with pytest.raises(type(error)):
+            told(executor)
+    assert len(heard.advanced) == len(store.shards) == (4 if isinstance(error, LostWorker) else 2)
 
 
 def test_decisions_have_names_and_a_driver_that_takes_up_an_audit_decides_alike() -> None:

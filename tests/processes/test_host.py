@@ -30,67 +30,117 @@ from dpaudit.processes.serving import ASLEEP_S, _waking
 from dpaudit.processes.tasks import Done, FreshTask
 from dpaudit.running import guard
 from dpaudit.running.streams import Shard, Stage, shards
+from tests.cases import for_each
 from tests.processes import left
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(sys.platform != "linux", reason="uses /proc")]
 
 WORK = shards(Stage.SEARCH, 0, 4, 4)
-PAIR = (AdjacentPair(0, 1),)
 FRESH = [FreshTask(Shard(Stage.FRESH, 0, 0, 1), (False,))]
 
 
-def made(mechanism: Any, folder: Path, way: str = "supervised", limit_s: float | None = None) -> Any:
-    """Four runs in a process of the pool; or one in a fresh one."""
-    backend = "loky" if way == "processes" else None
+def made(mechanism: Any, folder: Path, backend: str | None = None, limit_s: float | None = None, **way: Any) -> Any:
+    """Four runs in a process of the pool; or one in a fresh one, which is a backend of its own here."""
+    fresh = backend == "fresh"
     pairs = (AdjacentPair([str(folder), 0], [str(folder), 1]),)
     with (
-        Engine(1, backend, supervised=True, task_runs=4) as engine,
+        Engine(1, None if fresh else backend, supervised=True, task_runs=4, **way) as engine,
         engine.session(wrap(mechanism), pairs, 5, limit_s) as session,
     ):
-        return session.fresh(FRESH) if way == "fresh" else session.pilot(WORK)
+        return session.fresh(FRESH) if fresh else session.pilot(WORK)
 
 
-@pytest.mark.parametrize("way", ["processes", "fresh"])
-def test_what_is_written_into_the_pipes_runs_nothing(tmp_path: Path, way: str) -> None:
-    ran = tmp_path / "ran"
-    with pytest.raises(UnsoundAudit, match="twice"):
-        made(left.forges, ran, way)
-    made(left.forges_in_a_fork, ran, way)  # a fork has no line to write to
-    assert not ran.exists()
+NO_VERDICT: list[tuple[Any, dict[str, Any], str]] = [
+    (left.forges, {"backend": "loky"}, "twice"),
+    (left.forges, {"backend": "fresh"}, "twice"),
+    (left.answers_nobody, {}, "twice"),
+    (left.ends_host, {}, "twice"),
+    (left.hangs_deaf, {"limit_s": 0.05}, "hung past run_timeout_s"),
+    (left.another_kind, {"isolation": "none"}, "changed the code that runs it"),
+    (left.another_kind, {"isolation": "process"}, "changed the code that runs it"),
+    (left.another_shard, {"isolation": "none"}, "twice"),  # and the process that gave it is not asked again
+]
+GOES_ON: list[tuple[Any, dict[str, Any]]] = [
+    (left.forges_in_a_fork, {"backend": "loky"}),  # a fork has no line to write to
+    (left.forges_in_a_fork, {"backend": "fresh"}),
+    (left.another_shard, {"isolation": "process"}),  # where the host counts, it is asked no such question
+    (left.stops, {}),
+]
 
 
-@pytest.mark.parametrize("way", ["processes", "fresh"])
+@for_each("mechanism, way, error", [*NO_VERDICT, *((*each, "") for each in GOES_ON)])
+def test_what_escapes_or_answers_for_another_is_no_verdict(
+    tmp_path: Path, mechanism: Any, way: dict[str, Any], error: str
+) -> None:
+    """From time limits, sessions, pipes and hosts. What it writes runs nothing, and what outlives its host is ended."""
+    folder = tmp_path / mechanism.__name__
+    folder.mkdir(exist_ok=True)
+    if error:
+        with pytest.raises(UnsoundAudit, match=error):
+            made(mechanism, folder, **way)
+    else:
+        found = made(mechanism, folder, **way)
+        assert way.get("backend") == "fresh" or found.sizes == (4,)
+    processes = [int(each.name) for each in folder.iterdir()]
+    assert len(processes) == (4 if mechanism is left.ends_host else 0)
+    assert left.gone(*processes)
+
+
+@pytest.mark.parametrize("way", ["loky", "fresh"])
 def test_what_is_left_behind_holds_nobody_up(tmp_path: Path, way: str) -> None:
     """A thread, a fork and a daemon of another session go with their process."""
-    code = (
-        "import sys; from pathlib import Path; from tests.processes import left, test_host\n"
-        "test_host.made(left.holds, Path(sys.argv[1]), sys.argv[2]); print('done')"
-    )
+    code = script("test_host.made(left.holds, Path(sys.argv[1]), sys.argv[2]); print('done')")
     assert left.said(code, str(tmp_path), way) == (0, "done\n")
     daemons = [int(daemon.name) for daemon in tmp_path.iterdir()]
     assert daemons
     assert left.gone(*daemons)
 
 
+def script(line: str) -> str:
+    return f"import sys; from pathlib import Path; from tests.processes import left, test_host\n{line}"
+
+
 def test_a_driver_that_is_killed_leaves_neither_process_nor_file(tmp_path: Path) -> None:
     """Its datasets are larger than a pipe, and the mechanism is running when it is killed."""
-    code = (
-        "import os, sys; from pathlib import Path; from tests.processes import left, test_host\n"
-        "Path(sys.argv[1], 'driver').write_text(str(os.getpid()))\n"
-        "test_host.end_large(Path(sys.argv[1]))"
-    )
-    away = tmp_path / "tmp"
-    away.mkdir()
+    (away := tmp_path / "tmp").mkdir()
+    code = script("test_host.end_large(Path(sys.argv[1]))")
     assert left.said(code, str(tmp_path), TMPDIR=str(away)) == (-signal.SIGKILL, "")
     assert left.gone(*map(int, (tmp_path / "process").read_text().split()))
     assert list(away.iterdir()) == []
 
 
+def end_large(folder: Path) -> None:
+    (folder / "driver").write_text(str(os.getpid()))
+    pair = AdjacentPair([str(folder), b"x" * 2**20], [str(folder), b"y" * 2**20])
+    with Engine(1, "loky") as engine, engine.session(wrap(left.end_driver), (pair,), 5, None) as session:
+        session.pilot(WORK)
+
+
+def test_a_program_that_runs_ends_with_its_driver(tmp_path: Path) -> None:
+    """With what it has started, although it has a group of its own and the process that started it is killed."""
+    assert left.said(script("test_host.run_program(Path(sys.argv[1]) / 'ids')"), str(tmp_path)) == (-signal.SIGKILL, "")
+    assert left.gone(*map(int, (tmp_path / "ids").read_text().split()))
+
+
+def run_program(ids: Path) -> None:
+    """Kills this process once the program is there."""
+
+    def end() -> None:
+        while not ids.exists() or ids.read_text().count("\n") < 2:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=end, daemon=True).start()
+    program = command(["sh", "-c", 'sleep 600 & echo "$$\n$!" > "$0"; wait', str(ids)])
+    with Engine(1, supervised=True) as engine, engine.session(program, (AdjacentPair(0, 1),), 5, None) as session:
+        session.pilot(WORK)
+
+
 def tells() -> dict[str, str]:
     """Who answers, where, and how often its process has: an answer that travels from one run to the next."""
     _RUNS.append(1)
-    told = {"process": os.getpid(), "host": os.getppid(), "folder": os.getcwd(), "runs": len(_RUNS)}
-    return {**{name: str(value) for name, value in told.items()}, "variable": os.environ[CHANGING]}
+    ids = {"process": str(os.getpid()), "host": str(os.getppid())}
+    return {**ids, "folder": os.getcwd(), "runs": str(len(_RUNS)), "variable": os.environ.get(CHANGING, "")}
 
 
 _RUNS: list[int] = []
@@ -118,39 +168,6 @@ def test_a_host_goes_on_to_the_next_audit_and_its_process_does_not(
     assert (second["folder"], second["variable"], second["runs"]) == (str(tmp_path), "after", "1")
 
 
-def end_large(folder: Path) -> None:
-    pair = AdjacentPair([str(folder), b"x" * 2**20], [str(folder), b"y" * 2**20])
-    with (
-        Engine(1, "loky", task_runs=4) as engine,
-        engine.session(wrap(left.end_driver), (pair,), 5, None) as session,
-    ):
-        session.pilot(WORK)
-
-
-def test_a_program_that_runs_ends_with_its_driver(tmp_path: Path) -> None:
-    """With what it has started, although it has a group of its own and the process that started it is killed."""
-    code = (
-        "import sys; from pathlib import Path; from tests.processes import test_host\n"
-        "test_host.run_program(Path(sys.argv[1]) / 'ids')"
-    )
-    assert left.said(code, str(tmp_path)) == (-signal.SIGKILL, "")
-    assert left.gone(*map(int, (tmp_path / "ids").read_text().split()))
-
-
-def run_program(ids: Path) -> None:
-    """Kills this process once the program is there."""
-
-    def end() -> None:
-        while not ids.exists() or ids.read_text().count("\n") < 2:
-            time.sleep(0.01)
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    threading.Thread(target=end, daemon=True).start()
-    program = command(["sh", "-c", 'sleep 600 & echo "$$\n$!" > "$0"; wait', str(ids)])
-    with Engine(1, supervised=True) as engine, engine.session(program, (AdjacentPair(0, 1),), 5, None) as session:
-        session.pilot(WORK)
-
-
 @pytest.mark.parametrize(
     "odd",
     [
@@ -165,7 +182,7 @@ def test_a_driver_may_be_in_an_odd_state(odd: str) -> None:
         f"import os, pathlib, signal, sys, time\n{odd}\n"
         "from dpaudit.processes import host; from dpaudit.processes.pools import Processes\n"
         "from tests.processes import test_host; host.PATIENCE_S = 60.0  # of which a busy machine needs no half\n"
-        "pool = Processes(silent=False); [_] = pool.run(test_host._ids, [()])\n"
+        "pool = Processes(silent=False); [_] = pool.run(test_host.tells, [()])\n"
         "before = time.monotonic(); pool.close(); os._exit(7 if time.monotonic() < before + 30.0 else 8)"
     )
     assert left.said(code) == (7, "")
@@ -179,30 +196,10 @@ def test_a_host_that_does_not_answer_is_not_kept_waiting_for(monkeypatch: pytest
     host.close()
 
 
-def test_an_answer_to_another_question_is_none() -> None:
-    """And the process that gave it is not asked again. Where the host counts, it is asked no such question."""
-    for isolation, outcome in (
-        ("none", pytest.raises(UnsoundAudit, match="twice")),
-        ("process", contextlib.nullcontext()),
-    ):
-        with (
-            Engine(1, supervised=True, isolation=isolation) as engine,
-            engine.session(wrap(left.another_kind), PAIR, 5, None) as session,
-            pytest.raises(UnsoundAudit, match="changed the code that runs it"),
-        ):
-            session.pilot(WORK)
-        with (
-            Engine(1, supervised=True, isolation=isolation) as engine,
-            engine.session(wrap(left.another_shard), PAIR, 5, None) as session,
-            outcome,
-        ):
-            assert session.pilot(WORK).sizes == (4,)
-
-
 def test_a_clock_that_a_mechanism_changes_is_not_read() -> None:
-    with Engine(1, supervised=True) as engine, engine.session(wrap(left.no_clock), PAIR, 5, None) as session:
+    pairs = (AdjacentPair(0, 1),)
+    with Engine(1, supervised=True) as engine, engine.session(wrap(left.no_clock), pairs, 5, None) as session:
         assert session.probe(16).run_s == session.run_s == 0.0
-        session.pilot(WORK)
 
 
 def test_a_parameter_that_json_does_not_know_is_told_as_it_prints() -> None:
@@ -233,17 +230,13 @@ def test_a_host_whose_driver_is_killed_at_once_ends(tmp_path: Path) -> None:
 
 def test_a_process_whose_host_is_killed_ends() -> None:
     pool = Processes()
-    (ids,) = pool.run(_ids, [()])
+    (ids,) = pool.run(tells, [()])
     process, host = int(ids["process"]), int(ids["host"])
     os.kill(host, signal.SIGKILL)
     assert left.gone(process)
     with pytest.raises(LostWorker):
-        list(pool.run(_ids, [()]))
+        list(pool.run(tells, [()]))
     pool.close()
-
-
-def _ids() -> dict[str, str]:
-    return {"process": str(os.getpid()), "host": str(os.getppid())}
 
 
 def test_bytes_that_are_no_answer_are_refused() -> None:
@@ -285,18 +278,6 @@ def test_an_answer_without_the_nonce_is_none() -> None:
     with pytest.raises(Lost):
         host.receive()
     host.close()
-
-
-# --- mechanisms that escape: from their time limits, their sessions, their pipes and their hosts -------------------
-
-
-def test_a_run_that_turned_off_its_alarms_is_ended_from_outside(tmp_path: Path) -> None:
-    with pytest.raises(UnsoundAudit, match="hung past run_timeout_s"):
-        made(left.hangs_deaf, tmp_path, limit_s=0.05)
-
-
-def test_what_is_stopped_goes_on(tmp_path: Path) -> None:
-    assert made(left.stops, tmp_path).sizes == (4,)
 
 
 def state(process: int, wanted: str) -> bool:
@@ -353,19 +334,6 @@ def test_what_a_mechanism_traces_is_seen_as_stopped_and_goes_on() -> None:
             os.waitpid(tracer, 0)
 
 
-def test_a_process_that_answered_somewhere_else_is_not_waited_for(tmp_path: Path) -> None:
-    with pytest.raises(UnsoundAudit, match="twice"):
-        made(left.answers_nobody, tmp_path)
-
-
-def test_what_outlives_its_host_is_found_by_its_mark(tmp_path: Path) -> None:
-    with pytest.raises(UnsoundAudit, match="twice"):
-        made(left.ends_host, tmp_path)
-    found = [int(each.name) for each in tmp_path.iterdir()]
-    assert len(found) == 4
-    assert left.gone(*found)
-
-
 def test_what_drivers_and_hosts_have_left_is_ended_by_the_next_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a driver that is no more; what belongs to this one, or to a driver in another namespace, stays."""
     monkeypatch.setattr("dpaudit.processes.host._SWEPT", [])
@@ -393,11 +361,9 @@ def test_a_run_that_swallows_the_alarm_of_a_deadline_does_not_count() -> None:
 def test_what_a_killed_writer_left_goes_when_the_file_is_written_again(tmp_path: Path) -> None:
     with subprocess.Popen(["true"]) as ended:
         ended.wait()
-    dead = tmp_path / f".a.json.dpaudit-{ended.pid}-x"
-    kept = [
-        tmp_path / name for name in (f".a.json.dpaudit-{os.getpid()}-x", f".b.json.dpaudit-{ended.pid}-x", ".a.json.x")
-    ]
-    for each in (dead, *kept):
-        each.touch()
+    names = (("a", ended.pid), ("a", os.getpid()), ("b", ended.pid))
+    dead, *others = (f".{name}.json.dpaudit-{process}-x" for name, process in names)
+    for each in (dead, *others):
+        (tmp_path / each).touch()
     write_text(tmp_path / "a.json", "{}")
-    assert sorted(tmp_path.iterdir()) == sorted([tmp_path / "a.json", *kept])
+    assert {each.name for each in tmp_path.iterdir()} == {"a.json", *others}

@@ -76,16 +76,26 @@ def test_sides_are_fair_and_no_place_belongs_to_one() -> None:
         assert abs(count - 1_000) < 5.3 * 0.5 * 2_000**0.5
 
 
-def test_a_shard_with_fixed_calls_counts_what_a_plain_loop_counts() -> None:
+def test_a_shard_with_fixed_calls_counts_what_a_plain_loop_counts_whatever_its_outputs_are() -> None:
     """The naive oracle: the same coins and streams, calls made by hand, their first rows kept."""
-    mechanism, shard = batched(compiled, size=SIZE), Shard(Stage.SEARCH, 0, 0, 500)
-    with Engine(1) as engine, engine.session(wrap(mechanism), (AdjacentPair(0.0, 9.0),), 3, None) as session:
-        pilot = session.pilot([shard])
-    coins, rng = shard.streams(3)
-    sides: tuple[list[float], list[float]] = ([], [])
-    for _, part, side in calls(coins, 500, 1 << 14, SIZE):
-        sides[side].extend((9.0 * side + rng.laplace(size=SIZE))[:part].tolist())
-    assert [pilot.first.numbers([()])[0].tolist(), pilot.second.numbers([()])[0].tolist()] == list(sides)
+    shard = Shard(Stage.SEARCH, 0, 0, 500)
+    for size, by in ((SIZE, 0.0), (7, 0.0), (7, 1e9)):
+        asked: list[float] = []
+
+        def noted(data: float, runs: int, rng: np.random.Generator, asked: list[float] = asked, by: float = by) -> Any:
+            asked.append(data)
+            return data + rng.laplace(size=runs) + by * asked[-1]
+
+        mechanism = wrap(batched(noted, size=size))
+        with Engine(1) as engine, engine.session(mechanism, (AdjacentPair(0.0, 9.0),), 3, None) as session:
+            pilot = session.pilot([shard])
+        coins, rng = shard.streams(3)
+        sides: tuple[list[float], list[float]] = ([], [])
+        planned = list(calls(coins, 500, 1 << 14, size))
+        for _, part, side in planned:
+            sides[side].extend((9.0 * side + rng.laplace(size=size) + by * 9.0 * side)[:part].tolist())
+        assert asked == [9.0 * side for *_, side in planned]
+        assert [pilot.first.numbers([()])[0].tolist(), pilot.second.numbers([()])[0].tolist()] == list(sides)
 
 
 @pytest.mark.long
@@ -138,29 +148,6 @@ def test_neither_drift_in_time_nor_memory_of_a_call_looks_like_a_side(mechanism:
     asked: dict[str, Any] = {"pair": (0, 1), "runs": 8_000, "seed": 3, "confidence": 1 - 1e-7, "n_jobs": 1}
     with suppress(UnsoundAudit):
         assert audit(batched(mechanism, size=SIZE), epsilon=0.01, **asked).verdict is Verdict.NOT_REFUTED
-
-
-def test_how_many_runs_of_a_call_count_is_known_before_its_first_run() -> None:
-    """Whatever the outputs are, the calls are those that the coins alone give."""
-    asked: list[list[float]] = []
-    for moved in (0.0, 1e9):
-        seen: list[float] = []
-
-        def noted(data: float, runs: int, rng: np.random.Generator, seen: list[float] = seen, by: float = moved) -> Any:
-            seen.append(data)
-            return rng.laplace(size=runs) + by * seen[-1]
-
-        with (
-            Engine(1) as engine,
-            engine.session(wrap(batched(noted, size=7)), (AdjacentPair(0, 1),), 3, None) as session,
-        ):
-            pilot = session.pilot([Shard(Stage.SEARCH, 0, 0, 500)])
-        coins, _ = Shard(Stage.SEARCH, 0, 0, 500).streams(3)
-        planned = list(calls(coins, 500, 1 << 14, 7))
-        assert seen == [side for _, _, side in planned]
-        assert pilot.second.runs == sum(part for _, part, side in planned if side)
-        asked.append(seen)
-    assert asked[0] == asked[1]
 
 
 def test_a_call_that_raises_is_no_verdict() -> None:

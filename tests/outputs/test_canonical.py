@@ -144,7 +144,11 @@ def test_whole_outputs_that_differ_have_different_codes() -> None:
 
 def test_zero_has_no_sign_and_one_has_no_type() -> None:
     whole = Whole()
-    for equals in ([0.0, -0.0, 0, False], [1, True, 1.0, np.int64(1)], [(1, "a"), (True, "a"), (1.0, "a")]):
+    for equals in (
+        [0.0, -0.0, 0, False],
+        [1, True, 1.0, np.int64(1), np.bool_(True)],
+        [(1, "a"), (True, "a"), (1.0, "a")],
+    ):
         for batch in (equals, [*equals, "text"]):
             assert len(set(whole.column(encode_objects(batch)).tokens[: len(equals)].tolist())) == 1
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import gc
 import math
+import struct
 import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from dpaudit import UnsoundAudit
+from dpaudit.events.features import spell
 from dpaudit.outputs import columns
 from dpaudit.outputs.canonical import (
-    ABSENT,
     LENGTH,
-    NONE,
     NOT_A_NUMBER,
-    TYPE,
+    REST,
     WIDEST,
     Failure,
     concatenate,
@@ -30,13 +31,27 @@ from dpaudit.outputs.spelled import step
 from tests.cases import for_each
 from tests.outputs import kinds
 
-
-def number(value: float) -> kinds.Cell:
-    return (value, 0)
+NAMES: dict[str, Any] = {"np": np, "math": math, "struct": struct, "kinds": kinds, "Failure": Failure, "token": token}
 
 
-def text(value: str) -> kinds.Cell:
-    return (0.0, token("text", value).code)
+def spelled(line: str) -> list[str]:
+    """What is read of the output that a line spells: numbers, and the labels of tokens."""
+    if not line or line.startswith("#"):
+        return []
+    outputs = encode_objects([eval(line, NAMES)])
+    labels = {NOT_A_NUMBER.code: "nan", **outputs.labels}
+    lines = []
+    for path, (number, code) in kinds.cells(outputs, 0).items():
+        held = labels[code].replace("numpy.ma.core.", "numpy.ma.") if code else number
+        lines.append(f"    {spell(path)}: {'...' if path[-1:] == (REST,) else held}")
+    return sorted(lines)
+
+
+def test_what_is_read_of_outputs_is_what_is_written_down() -> None:
+    """Values and lengths, types, what texts and bytes say besides, and of errors their type alone."""
+    written = Path(__file__).with_name("forms.txt").read_text(encoding="utf-8").splitlines()
+    lines = [line for line in written if not line.startswith("    ")]
+    assert [each for line in lines for each in (line, *spelled(line))] == written
 
 
 def form(output: Any) -> dict[Any, kinds.Cell]:
@@ -51,59 +66,6 @@ def parts_of(found: dict[Any, kinds.Cell]) -> dict[Any, kinds.Cell]:
         for path, each in found.items()
         if not (path and path[-1] == LENGTH or derived(path) or is_metadata(path))
     }
-
-
-@for_each(
-    "output, expected",
-    [
-        (3, {(): number(3.0)}),
-        (True, {(): number(1.0)}),
-        (np.float32(2.5), {(): number(2.5)}),
-        (np.bool_(True), {(): number(1.0)}),
-        (kinds.Level.LOW, {(): number(1.0)}),
-        (math.inf, {(): number(math.inf)}),
-        (math.nan, {(): (0.0, NOT_A_NUMBER.code)}),
-        (10**400, {(): number(float("inf"))}),
-        (None, {(): (0.0, NONE.code)}),
-        ("red", {(): text("red")}),
-        (np.str_("red"), {(): text("red")}),
-        (kinds.Text("red"), {(): text("red")}),
-        (b"red", {(): (0.0, token("bytes", b"red".hex()).code)}),
-        (bytearray(b"red"), {(): (0.0, token("bytes", b"red".hex()).code)}),
-        (1 + 2j, {("@real",): number(1.0), ("@imag",): number(2.0)}),
-        (np.complex128(1 + 2j), {("@real",): number(1.0), ("@imag",): number(2.0)}),
-        ((1, "a"), {(0,): number(1.0), (1,): text("a")}),
-        ([1, [2, None]], {(0,): number(1.0), (1, 0): number(2.0), (1, 1): (0.0, NONE.code)}),
-        ({"a": 1, 2: "b"}, {("a",): number(1.0), (2,): text("b")}),
-        ({"a", 2}, {("@has 'a'",): number(1.0), ("@has 2",): number(1.0)}),
-        (kinds.Row("a", [1]), {("name",): text("a"), ("value", 0): number(1.0)}),
-        (np.array([1, 2]), {(0,): number(1.0), (1,): number(2.0)}),
-        (np.array([[1.0, 2.0]]), {(0, 0): number(1.0), (0, 1): number(2.0)}),
-        (np.array(3), {(): number(3.0)}),
-        (np.ma.array([1.0, 2.0], mask=[False, True]), {(0,): number(1.0)}),
-        (np.ma.array(5.0), {(): number(5.0)}),
-        (kinds.structured()[0], {("a",): number(1.0), ("b",): number(2.0)}),
-        (Failure(token("raised", "KeyError")), {(): (0.0, token("raised", "KeyError").code)}),
-        (kinds.Weird(), {(): (0.0, token("object", f"{kinds.__name__}.Weird").code)}),
-    ],
-    ids=kinds.label,
-)
-def test_canonical_form(output: Any, expected: dict[Any, kinds.Cell]) -> None:
-    assert form(output) == expected
-
-
-def test_lengths_and_types_have_paths_of_their_own_and_errors_no_text() -> None:
-    outputs = encode_objects([(1, 2), [1], {"a": 1, "b": 2, "c": 3}, "text", 1.0])
-    assert outputs.column((LENGTH,)).values[:3].tolist() == [2.0, 1.0, 3.0]
-    assert outputs.column((LENGTH,)).tokens[3:].tolist() == [ABSENT.code] * 2
-    assert set(encode_objects([Failure(token("raised", "KeyError")), 1.0]).labels.values()) <= {
-        "raised KeyError",
-        "absent",
-    }
-    names = [outputs.labels[int(code)] for code in outputs.column((TYPE,)).tokens]
-    assert names == ["type tuple", "type list", "type dict", "type str", "absent"]
-    labels = encode_objects([Failure(token("raised", "ValueError")), 1.0]).labels
-    assert set(labels.values()) <= {"raised ValueError", "absent"}, "the text of an exception is never kept"
 
 
 # --- what cannot be looked at is no verdict, or a token; it never escapes ---------------------------------------

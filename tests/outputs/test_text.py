@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpaudit.events.features import Shape, Whole, spell
+from dpaudit.events.features import Shape, Whole
 from dpaudit.outputs.canonical import Outputs, Path, Pilot, derived, is_metadata
 from dpaudit.outputs.encode import encode_batch, encode_objects
 from dpaudit.outputs.text import FLOAT, JSON, LONGEST_NUMBER, NUMBERS, WORDS
@@ -29,31 +29,6 @@ def read(output: Any) -> dict[Path, Any]:
     outputs = encode_objects([output])
     found = {path: kinds.cell(outputs, path, 0) for path in outputs.columns if derived(path)}
     return {path: outputs.labels.get(code, "nan") if code else number for path, (number, code) in found.items()}
-
-
-@for_each(
-    "output, expected",
-    [
-        ("1.5", {"float(output)": 1.5, "len(output)": 3.0}),
-        (b"1.5", {"float(output)": 1.5, "len(output)": 3.0}),
-        ('{"a": {"b": [1, "x"]}}', {"json.loads(output)['a']['b'][0]": 1.0, "json.loads(output)['a']['b'][1]": "'x'"}),
-        ('[{"n": "2.5"}]', {"float(json.loads(output)[0]['n'])": 2.5, "len(json.loads(output))": 1.0}),
-        ("count: 12.3 ok", {"(numbers in output)[0]": 12.3, "(words in output)[0]": "'count'", "blanks in output": 2}),
-        ("0.5;yes;-7", {"(numbers in output)[1]": -7.0, "(words in output)[1]": "'yes'", "digits in output": 3.0}),
-        ("Ab", {"capitals in output": 1.0, "prefix of output[1]": "'A'"}),
-        ("\udcff é", {"(words in output)[1]": "'é'"}),
-        (struct.pack("<d", -2.5), {"unpacked output": -2.5}),
-        (struct.pack("<f", 0.25), {"unpacked output": 0.25}),
-        (struct.pack("<BhBB", 255, -7, 0, 1), {"int16 at byte of output[1]": -7.0}),
-        (struct.pack(">BHBB", 255, 7, 0, 1), {"big-endian int16 at byte of output[1]": 7.0}),
-        (b"", {}),
-        (b"\xff", {}),
-        ({"said": ["x=3"]}, {"(numbers in output['said'][0])[0]": 3.0}),
-    ],
-)
-def test_what_a_text_says_is_read(output: Any, expected: dict[str, Any]) -> None:
-    spelled = {spell(path): each for path, each in read(output).items()}
-    assert {name: spelled.get(name) for name in expected} == expected
 
 
 def test_nothing_is_said_twice() -> None:

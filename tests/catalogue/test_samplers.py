@@ -273,7 +273,7 @@ MARGINS: list[tuple[str, Any, dict[str, Any], Callable[[Any], Any], Any]] = [
 def test_what_outputs_show_has_its_law(
     name: str, data: Any, given: dict[str, Any], of: Callable[[Any], Any], law: Any
 ) -> None:
-    outputs = find(name).with_parameters(given).open().call(data, 20_000, np.random.Generator(np.random.SFC64(3)))
+    outputs = find(name).with_parameters(given).open().call(data, 60_000, np.random.Generator(np.random.SFC64(3)))
     values = np.asarray(of(outputs))
     if hasattr(law.dist, "pdf"):
         assert stats.kstest(values, law.cdf).pvalue > LEVEL

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-import pytest
-
 from audits.lectures.claims import collect, mathematics
 from audits.lectures.claims.statement import CAUSES
 from tests.cases import for_each
@@ -63,7 +61,7 @@ def test_tex_becomes_mathml() -> None:
         assert {each.tag for each in ET.fromstring(piece).iter()} <= mathematics.TAGS
 
 
-@pytest.mark.parametrize(
+@for_each(
     "tex",
     [
         r"\operatorname{Pr}[x]",
@@ -79,7 +77,7 @@ def test_what_the_notes_print_becomes_mathml(tex: str) -> None:
     assert mathematics.degraded(f"${tex}$") == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "tex", [r"\inftyig", r"\left( x", r"\href{javascript:x}{y} \nosuch", "a & b", "</math><script>x</script>\\no"]
 )
 def test_what_cannot_be_read_stands_as_code(tex: str) -> None:

@@ -8,6 +8,7 @@ import os
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from matplotlib.axes import Axes
@@ -18,6 +19,7 @@ from audits.lectures.claims import collect, figures, page
 from audits.lectures.claims.items import Item
 from audits.lectures.claims.statement import CAUSES, Figure, Statement, Truth
 from dpaudit.catalogue import entries, find
+from tests.cases import for_each
 
 
 def a_line(axes: Axes) -> None:
@@ -81,6 +83,11 @@ def test_the_page_says_what_was_found_and_escapes_it(result: dpaudit.AuditResult
     marked = Text(page.render(*given, {result.name: "expected <this>, found that"})).text
     assert marked.count("Unexpected: expected <this>, found that") == 2, "beside the statement and beside the mechanism"
     assert "expected <this>, found that" in marked.partition("How to read it")[0] + marked.partition("To look at")[2]
+    (stored,) = json.loads(page.record({"A topic": [checked]}, [], {}))["statements"]["A topic"]
+    assert stored["numbers"] == {"value": 1.0, "endless": "inf"}
+    assert stored["file"] == "tests/audits/lectures/test_page.py"
+    assert stored["audits"] == [{"name": result.name, "verdict": "REFUTED", "lower": result.certificate.lower}]
+    assert not stored["as_known"], "an audit was not run"
 
 
 def test_a_statement_is_shown_in_the_words_of_the_notes_with_what_limits_them() -> None:
@@ -136,16 +143,6 @@ def test_a_figure_has_the_colours_and_letters_of_the_reports() -> None:
     assert all(name.startswith("one-") for name in names)
 
 
-def test_the_record_holds_the_numbers(result: dpaudit.AuditResult) -> None:
-    checked = collect.checked(statement(audits=(result.name,)), {result.name: result})
-    record = json.loads(page.record({"A topic": [checked]}, [], {}))
-    (stored,) = record["statements"]["A topic"]
-    assert stored["numbers"] == {"value": 1.0, "endless": "inf"}
-    assert stored["file"] == "tests/audits/lectures/test_page.py"
-    assert stored["audits"] == [{"name": result.name, "verdict": "REFUTED", "lower": result.certificate.lower}]
-    assert stored["as_known"] is True
-
-
 def test_the_exact_loss_of_the_audited_pair_stands_beside_the_bound(result: dpaudit.AuditResult) -> None:
     found = collect.audited({result.name: result})
     (audited,) = [each for room in found.values() for each in room if each.results]
@@ -158,7 +155,27 @@ def test_the_exact_loss_of_the_audited_pair_stands_beside_the_bound(result: dpau
     assert sum(len(room) for room in found.values()) == sum(1 + len(entry.twins) for entry in entries())
 
 
-@pytest.mark.parametrize(
+@pytest.fixture
+def called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """The command on a folder of results and specs, with these statements and no attacks: its code and its words."""
+    monkeypatch.setattr(command, "attacks", list)
+    monkeypatch.setattr(collect, "SPECS", tmp_path)
+
+    def call(*statements: Statement, page: str = "claims.html") -> tuple[int, str]:
+        monkeypatch.setattr(command, "topics", lambda: {"A topic": statements} if statements else {})
+        monkeypatch.setattr("sys.argv", ["claims", "--results", str(tmp_path), "--page", str(tmp_path / page)])
+        code, told = command.main(), capsys.readouterr()
+        return code, told.out + told.err
+
+    return call
+
+
+def expected(folder: Path, name: str, expect: str = "refuted") -> None:
+    """A spec of one audit."""
+    (folder / "some.toml").write_text(f'[[audit]]\nname = "{name}"\nexpect = "{expect}"\n', "utf-8")
+
+
+@for_each(
     ("changes", "message"),
     [
         ({"verdict": "wrong"}, "known as 'wrong'; found 'right and loose'"),
@@ -166,73 +183,49 @@ def test_the_exact_loss_of_the_audited_pair_stands_beside_the_bound(result: dpau
     ],
 )
 def test_a_statement_that_is_not_as_known_fails_the_page(
-    changes: dict[str, object],
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    changes: dict[str, object], message: str, called: Any, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(command, "topics", lambda: {"A topic": (statement(**changes),)})
-    monkeypatch.setattr(command, "attacks", list)
-    to = tmp_path / "made" / "page.html"
-    monkeypatch.setattr("sys.argv", ["claims", "--results", str(tmp_path), "--page", str(to)])
-    assert command.main() == 1
-    assert message in capsys.readouterr().out
-    assert to.exists()
-    assert to.with_suffix(".json").exists()
+    code, words = called(statement(**changes), page="made/page.html")
+    assert (code, message in words) == (1, True)
+    assert (tmp_path / "made" / "page.html").exists()
+    assert (tmp_path / "made" / "page.json").exists()
 
 
 def test_a_verdict_that_is_not_as_expected_fails_the_page_and_a_second_call_reads_what_the_first_one_read(
-    result: dpaudit.AuditResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    result: dpaudit.AuditResult, tmp_path: Path, called: Any
 ) -> None:
-    monkeypatch.setattr(command, "topics", dict)
-    monkeypatch.setattr(command, "attacks", list)
-    monkeypatch.setattr(collect, "SPECS", tmp_path)
-    monkeypatch.setattr("sys.argv", ["claims", "--results", str(tmp_path), "--page", str(tmp_path / "claims.html")])
-    result.save(tmp_path / "a.json")
+    path = result.save(tmp_path / "a.json")
     for expect, name, code, words in (
         ("refuted", result.name, 0, "1 audits, 0 verdicts not as expected"),
         ("not-refuted", result.name, 1, "expected not-refuted, found refuted"),
-        ("refuted", "another", 1, "expected refuted, was not run"),
+        ("refuted", "another", 1, "audit 'another': expected refuted, was not run"),
     ):
-        (tmp_path / "some.toml").write_text(f'[[audit]]\nname = "{name}"\nexpect = "{expect}"\n', "utf-8")
-        assert command.main() == code
-        assert words in capsys.readouterr().out
+        expected(tmp_path, name, expect)
+        found = called()
+        assert found[0] == code
+        assert words in found[1]
         assert json.loads((tmp_path / "claims.json").read_text())["unexpected"].keys() == ({name} if code else set())
+    stored = json.loads(path.read_text())
+    path.write_text(json.dumps(stored | {"verdict": "NOT_REFUTED"}))
+    code, words = called(page="page.html")
+    assert (code, "error: " in words) == (2, True), "a result that was changed is refused"
 
 
 def test_pages_results_of_other_names_and_partial_ones_may_lie_beside(
-    result: dpaudit.AuditResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    result: dpaudit.AuditResult, tmp_path: Path, called: Any
 ) -> None:
-    monkeypatch.setattr(command, "topics", lambda: {"A topic": (statement(audits=(result.name,)),)})
-    monkeypatch.setattr(command, "attacks", list)
-    monkeypatch.setattr(collect, "SPECS", tmp_path)
-    monkeypatch.setattr("sys.argv", ["claims", "--results", str(tmp_path), "--page", str(tmp_path / "claims.html")])
-    (tmp_path / "some.toml").write_text(f'[[audit]]\nname = "{result.name}"\nexpect = "refuted"\n', "utf-8")
+    asked = statement(audits=(result.name,))
+    expected(tmp_path, result.name)
     dpaudit.write_report(result, result.save(tmp_path / "a b.json").with_suffix(".html"))
     older = tmp_path / "0.json"  # the same audit, from a run before: the newer one counts
     result.save(older)
     os.utime(older, (1, 1))
-    assert command.main() == 0
+    assert called(asked)[0] == 0
     first = (tmp_path / "claims.html").read_text("utf-8")
     assert 'href="a%20b.html"' in first, "the page of the result, where there is one"
     (tmp_path / "suite.json").write_text("{}")
-    assert command.main() == 0
+    assert called(asked)[0] == 0
     assert (tmp_path / "claims.html").read_text("utf-8") == first
-    (tmp_path / "some.toml").write_text('[[audit]]\nname = "another"\nexpect = "refuted"\n', "utf-8")
-    assert command.main() == 1
-    assert "audit 'another': expected refuted, was not run" in capsys.readouterr().out
-
-
-def test_a_result_that_was_changed_is_refused(
-    result: dpaudit.AuditResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    stored = json.loads(result.save(tmp_path / "a.json").read_text())
-    stored["verdict"] = "NOT_REFUTED"
-    (tmp_path / "a.json").write_text(json.dumps(stored))
-    monkeypatch.setattr("sys.argv", ["claims", "--results", str(tmp_path), "--page", str(tmp_path / "page.html")])
-    assert command.main() == 2
-    assert "error: " in capsys.readouterr().err
 
 
 def test_numbers_on_the_page_are_rounded_the_safe_way() -> None:

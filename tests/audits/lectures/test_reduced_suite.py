@@ -1,7 +1,8 @@
 """Every audit of `make lectures`, small: nothing raises, no claim that holds is refuted, no bound is above the truth.
 
-All of them are certified on an event that a plain search chose on runs of its own; of six spec files, by night of each,
-one is audited whole, of every second one a mechanism that this refutes, of the others one that holds its claim. At a
+A third of them, by night all, are certified on an event that a plain search chose on runs of its own; of four spec
+files, by night of each, one is audited whole, of every second one a mechanism that this refutes, of the others one that
+holds its claim. At a
 confidence of 1 - 1e-9 each, one of them all is refuted by chance with a probability of 1e-6 at the most. The seeds are
 fixed.
 """
@@ -30,14 +31,14 @@ from tests.cases import some
 CONFIDENCE = 1.0 - 1e-9
 LUCK = 1e-9  # that a power computation leaves to chance
 RUNS = 2_000  # of each half: one to choose an event, one to certify it
-WHOLE = 10 * RUNS  # of a whole audit, where the same event would do with a tenth
+WHOLE = 8 * RUNS  # of a whole audit, where the same event would do with a tenth
 SETS, CUTS, COLUMNS = 32, 15, 8  # events that are tried: sets of outputs, places to cut a column, columns
 LECTURES: dict[Path, list[dict[str, Any]]] = {}
 for _path, _table in ALL:
     if _path.parent == ROOT / "lectures":
         LECTURES.setdefault(_path, []).append(_table)
 
-WHOLE_FILES = some(sorted(LECTURES), 6)
+WHOLE_FILES = some(sorted(LECTURES), 4)
 Array = npt.NDArray[Any]
 Event = tuple[int, Array]  # the number of a column, and what is in the event: outputs, or the ends of an interval
 
@@ -153,7 +154,7 @@ def is_within(lower: float, each: Small) -> bool:
 @pytest.mark.long
 @pytest.mark.parametrize("path", sorted(LECTURES), ids=lambda path: path.stem)
 def test_the_audits_of_a_file_say_nothing_untrue(path: Path) -> None:
-    found = [small(table) for table in LECTURES[path]]
+    found = [small(table) for table in some(LECTURES[path], len(LECTURES[path]) // 3 + 1)]
     for each in found:
         assert each.table["expect"] == "refuted" or not each.certificate.refuted, each.table["name"]
         assert each.certificate.refuted or not each.must, each.table["name"]

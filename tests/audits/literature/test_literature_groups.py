@@ -17,7 +17,7 @@ from audits.literature.rows import row
 from audits.literature.soundness import CONFIDENCES, Tally, limit, repeated, tallies
 from tests.cases import for_each
 
-RUNS = 20_000
+RUNS = 10_000
 TRIED = Attempt("noisy", 5, 8, 1.0, 2.0, True, 1.02, 101_234, 0.31)
 
 
@@ -124,48 +124,44 @@ def test_a_wrong_program_is_run_and_read() -> None:
 
 
 def test_repetitions_are_a_function_of_their_seeds() -> None:
-    one, two = tallies([row("Laplace"), row("SVT5")], repetitions=4, runs=4_000, n_jobs=1)
-    assert (one.name, one.repetitions, one.finite) == ("Laplace", 4, 4)
-    assert (two.name, two.repetitions) == ("SVT5", 4)
-    assert two.finite < 4  # an infinite loss on the first pairs
+    one, two = tallies([row("Laplace"), row("SVT5")], repetitions=2, runs=2_000, n_jobs=1)
+    assert (one.name, one.repetitions, one.finite) == ("Laplace", 2, 2)
+    assert (two.name, two.repetitions) == ("SVT5", 2)
     assert one.sound
     assert two.sound
-    parts = [repeated(row("Laplace"), part, runs=4_000) for part in (range(1), range(1, 4))]
+    parts = [repeated(row("Laplace"), part, runs=2_000) for part in (range(1), range(1, 2))]
     assert dataclasses.replace(parts[0] + parts[1], cpu_s=0.0) == dataclasses.replace(one, cpu_s=0.0)
 
 
-def test_a_bound_above_the_loss_of_its_pair_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    small = Truth((), ((0.001, 0.001),) * 2, "", 0.0)
-    monkeypatch.setattr(soundness, "truth", lambda _: small)
-    found = repeated(row("NoisyHist2"), range(2), runs=4_000)  # its loss is 10
-    assert found.above == (2,) * len(CONFIDENCES)
-    assert (found.finite, found.positive) == (2, 2)
+def test_a_bound_is_held_against_the_loss_of_the_certified_direction_and_counted_above_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A loss of 10: of the two directions of its pair one is given a small loss, the other a large one."""
+    asked = row("NoisyHist2")
+    made = dpaudit.audit(
+        asked.entry, pair=asked.pairs[0], claim=asked.entry.claim(), certifier="coin-flip", runs=4_000, n_jobs=1
+    )
+    for side, losses, above, finite in (
+        ("first", (0.001, 99.0), 2, 2),
+        ("first", (99.0, 0.001), 0, 2),
+        ("first", (math.inf, 0.001), 0, 0),
+        ("second", (99.0, 0.001), 2, 2),
+    ):
+        turned = dataclasses.replace(made, witness=dataclasses.replace(made.witness, p_side=side))
+        monkeypatch.setattr(dpaudit, "audit", lambda *_, turned=turned, **__: turned)
+        monkeypatch.setattr(soundness, "truth", lambda _, losses=losses: Truth((), (losses,) * 2, "", 0.0))
+        found = repeated(asked, range(2))
+        assert found.above == (above,) * len(CONFIDENCES)
+        assert (found.finite, found.positive) == (finite, 2)
     assert not dataclasses.replace(found, above=(2, 2, 2)).sound
     assert soundness.table([found]).verdict == "ABOVE THE LIMIT: NoisyHist2, all."
-    monkeypatch.setattr(soundness, "truth", lambda _: Truth((), (None, None), "", 0.0))
-    with pytest.raises(ValueError, match=r"the exact loss of .* is not known"):
-        repeated(row("NoisyHist2"), range(1), runs=4_000)
-    monkeypatch.setattr(soundness, "truth", lambda _: Truth((), ((9.0, 9.0),) * 2, "no quadrature", 0.0))
-    with pytest.raises(ValueError, match="exact law is not known: no quadrature"):
-        repeated(row("NoisyHist2"), range(1), runs=4_000)
-
-
-def test_a_bound_is_held_against_the_loss_of_the_certified_direction(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the two directions of a pair one is given a small loss, the other a large one."""
-    sides = []
-    asked = dpaudit.audit
-
-    def noted(*given: Any, **more: Any) -> Any:
-        sides.append((result := asked(*given, **more)).witness.p_side)
-        return result
-
-    monkeypatch.setattr(dpaudit, "audit", noted)
-    for losses, small in (((0.001, 99.0), "first"), ((99.0, 0.001), "second")):
-        known = Truth((), (losses,) * 2, "", 0.0)
+    for known, why in (
+        (Truth((), (None, None), "", 0.0), r"the exact loss of .* is not known"),
+        (Truth((), ((9.0, 9.0),) * 2, "no quadrature", 0.0), "exact law is not known: no quadrature"),
+    ):
         monkeypatch.setattr(soundness, "truth", lambda _, known=known: known)
-        sides.clear()
-        found = repeated(row("NoisyHist2"), range(1), runs=4_000)
-        assert found.above == (sides.count(small),) * len(CONFIDENCES)
+        with pytest.raises(ValueError, match=why):
+            repeated(asked, range(1))
 
 
 def test_audits_without_a_verdict_are_counted_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,10 +198,17 @@ def test_the_groups_are_three_sections(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made[2].rows[0] == ("Laplace", "200", "200", "0 (2)", "9 (23)", "22 (37)")
 
 
-@pytest.mark.parametrize("module", [statdp, checkdp, soundness])
-def test_each_group_runs_alone(module: object, capsys: pytest.CaptureFixture[str]) -> None:
-    names = {statdp: "noisy_max_v2a", checkdp: "partial sum half noise", soundness: "TruncGeo"}
-    extra = ["--repetitions", "2"] if module is soundness else []
-    code = module.main(["--only", names[module], "--runs", "4000", "--jobs", "1", *extra])  # type: ignore[attr-defined,index]
-    assert code == 0
+@for_each(
+    ("module", "name", "more"),
+    [
+        (statdp, "noisy_max_v2a", []),
+        (checkdp, "partial sum half noise", []),
+        (soundness, "TruncGeo", ["--repetitions", "1"]),
+    ],
+)
+def test_each_group_runs_alone(
+    module: Any, name: str, more: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(statdp, "CLAIMS", (0.7,))
+    assert module.main(["--only", name, "--runs", "2000", "--jobs", "1", *more]) == 0
     assert capsys.readouterr().out.startswith("## ")

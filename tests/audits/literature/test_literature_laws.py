@@ -1,4 +1,4 @@
-"""The laws of the published rows, by another method than theirs, and against runs of the mechanisms themselves.
+"""The laws of the published rows, by another method than theirs; the catalogue's tests hold its samplers.
 
 A curve is checked through delta(epsilon) = max P(S) - e^epsilon Q(S) over its sets: a law is known by that function.
 """
@@ -20,16 +20,15 @@ import pytest
 from scipy.integrate import quad
 
 import audits.literature.laws
-from audits.literature.laws import Curve, bits, curves, noised, snapped, thresholds
+from audits.literature.laws import Curve, bits, curves, noised, thresholds
 from audits.literature.rows import row
 from dpaudit import AdjacentPair
-from dpaudit.catalogue import Entry, find
+from dpaudit.catalogue import find
 from dpaudit.catalogue.local.filters import filter_of
-from tests.audits.literature.nested import assert_hits
 from tests.cases import for_each
+from tests.catalogue.laws import law_of
 
 Floats = npt.NDArray[np.float64]
-Score = Callable[[Any], Floats]
 
 ROWS = (
     *("Laplace", "TruncGeo", "NoisyHist1", "NoisyHist2", "NoisySum", "Snapping"),
@@ -43,8 +42,6 @@ NOISES = {  # scales for the threshold and for the answers, as published; whethe
     "SVT5": (20.0, 0.0, False),
     "SVT6": (20.0, 20.0, False),
 }
-RUNS = 20_000  # a side
-CHANCE = 1e-6 / (len(ROWS) * 2 * 2 * 2)  # of each count that is looked at: of a false alarm in all of them, 1e-6
 NODES = 12_000  # of the midpoint rule that the quadratures are compared with
 
 
@@ -111,12 +108,10 @@ def plainly(name: str, pair: AdjacentPair) -> tuple[Floats, Floats]:
         return crossings(name, pair.first), crossings(name, pair.second)
     if name.startswith("NoisyMax"):
         return noisy_max(name, pair)
-    if name == "TruncGeo":  # clamped two-sided geometric noise
-        places, ratio = np.arange(6), 8.0 / 9.0
-        inner = [(1.0 - ratio) / (1.0 + ratio) * ratio ** np.abs(places - data) for data in (pair.first, pair.second)]
-        for law, data in zip(inner, (pair.first, pair.second), strict=True):
-            law[[0, 5]] = np.array([ratio**data, ratio ** (5 - data)]) / (1.0 + ratio)
-        return inner[0], inner[1]
+    if name in ("TruncGeo", "Snapping"):
+        laws = [law_of(row(name).entry, data) for data in (pair.first, pair.second)]
+        first, second = (np.array([law[outcome] for outcome in sorted(laws[0])]) for law in laws)
+        return first, second
     if "RAPPOR" in name:
         one = 0.525 if name == "OneTimeRAPPOR" else 0.625 * 0.55 + 0.375 * 0.45
         sides = []
@@ -126,14 +121,6 @@ def plainly(name: str, pair: AdjacentPair) -> tuple[Floats, Floats]:
                 chance = one if bit else 1.0 - one
                 law = np.outer(law, [chance, 1.0 - chance]).ravel() if bit != other else law
             sides.append(law)
-        return sides[0], sides[1]
-    if name == "Snapping":
-        sides = []
-        for data in (pair.first, pair.second):
-            nodes, weights = midpoints(-400.0, 400.0, [data, *(np.arange(-7, 7) * 16.0 + 8.0)])
-            mass = np.exp(-np.abs(nodes - data) / 10.0) / 20.0 * weights
-            cells = np.clip(np.rint(nodes / 16.0), -7, 7).astype(int) + 7
-            sides.append(np.bincount(cells, mass, 15))
         return sides[0], sides[1]
     raise AssertionError(name)
 
@@ -231,42 +218,6 @@ def test_quadrature_of_a_race_is_as_good_as_stated() -> None:
         expected = integral(partial(mass, index), [0.0, 1.0, 2.0])
         found = np.diff(curve.p, prepend=0.0)
         assert np.min(np.abs(found / expected - 1.0)) < curve.error
-
-
-# --- runs of the mechanisms ------------------------------------------------------------------------------------
-
-
-def score(name: str, entry: Entry, pair: AdjacentPair) -> Score:
-    """ln(dP/dQ) of outputs, as the sampler gives them."""
-    if name in ("Laplace", "NoisySum") or "Hist" in name:
-        width = 0.1 if name == "NoisyHist2" else 10.0
-        a, b = (np.sum(data) if name == "NoisySum" else np.atleast_1d(data)[0] for data in (pair.first, pair.second))
-        return lambda y: (np.abs(y.reshape(len(y), -1)[:, 0] - b) - np.abs(y.reshape(len(y), -1)[:, 0] - a)) / width
-    if name in ("NoisyMax3", "NoisyMax4"):
-        p, q = (np.asarray(data, float) for data in (pair.first, pair.second))
-        return lambda y: logs(*(winners(side, y, name == "NoisyMax4").sum(axis=0) for side in (p, q)))
-    law = logs(*plainly(name, pair))
-    if name == "Snapping":
-        return lambda y: law[np.searchsorted(snapped.outputs(entry), y)]
-    if "RAPPOR" in name:
-        one, other = (np.array(filter_of(value, 20, 4)) for value in (pair.first, pair.second))
-        places = np.flatnonzero(one != other)
-        codes = 2 ** np.arange(len(places))[::-1]
-        return lambda y: law[(1 - y[:, places]) @ codes]
-    if name in NOISES and NOISES[name][2]:
-        return lambda y: law[np.where(np.any(y.filled(0), axis=1), np.argmax(y.filled(0), axis=1), 10)]
-    if name in NOISES:
-        return lambda y: law[y.filled(0) @ (2 ** np.arange(10)[::-1])]
-    return lambda y: law[np.asarray(y, np.intp)]
-
-
-@for_each("name", ROWS)
-def test_runs_hit_the_nested_sets_as_often_as_the_law_says(name: str) -> None:
-    entry, pairs = row(name).entry, row(name).pairs
-    pair, rng = pairs[-1], np.random.default_rng(7)
-    first, second = (entry.sampler(data, RUNS, rng, **entry.values()) for data in (pair.first, pair.second))
-    ratios = [score(name, entry, pair)(outputs) for outputs in (first, second)]
-    assert_hits(curves(name, entry, pair), ratios, (0.2, 0.7), CHANCE)
 
 
 # --- what has no law here, and the examples in the words of the modules --------------------------------------------

@@ -3,26 +3,52 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from scipy.stats import binom
 
 from audits.literature.laws import Curve, curves, released, sums
 from audits.literature.laws.sums import tails
 from audits.literature.rows import row
 from dpaudit import AdjacentPair
 from dpaudit.catalogue import find
-from tests.audits.literature.nested import assert_hits
 from tests.cases import for_each
 
 Floats = npt.NDArray[np.float64]
 
 ROWS = ("SVT3", "PrefixSum", "LaplaceParallel", "SVT34Parallel", "NumericalSVT")
-RUNS = 20_000  # a side
+RUNS = 8_000  # a side
 SHARES = (0.001, 0.1, 0.4, 0.8)
 CHANCE = 1e-6 / (len(ROWS) * 2 * 2 * len(SHARES) * 2 * 2)  # of each count: of a false alarm in all of them, 1e-6
+
+
+APART = 1e-6  # of two log ratios, for a set to end between them
+
+
+def assert_hits(curves: Iterable[Curve], ratios: Sequence[Floats], shares: Iterable[float], chance: float) -> None:
+    """Sets that hold these shares are hit as often as the curve says; each count is wrong with at most `chance`.
+
+    `ratios` are ln(dP/dQ) of the outputs of either dataset, and the curves those of both directions.
+    """
+    for curve, sign in zip(curves, (1, -1), strict=True):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            levels = np.log(np.diff(curve.p, prepend=0.0)) - np.log(np.diff(curve.q, prepend=0.0))
+        for share in shares:
+            place = int(np.searchsorted(curve.p, share))
+            while place < len(levels) - 1 and not levels[place] - levels[place + 1] > APART:
+                place += 1
+            if place == len(levels) - 1:
+                continue  # all outputs: nothing to count
+            split = levels[place + 1] + min(1.0, levels[place] - levels[place + 1]) / 2.0
+            expected = (curve.p[place], curve.q[place])[::sign]  # of the first dataset's runs, of the second's
+            for runs, likely in zip(ratios, expected, strict=True):
+                hits = int(np.sum(sign * runs > split))
+                assert binom.cdf(hits, len(runs), likely) > chance / 2.0
+                assert binom.sf(hits - 1, len(runs), likely) > chance / 2.0
 
 
 # --- log ratios by the trapezoid rule ----------------------------------------------------------------------------

@@ -102,21 +102,18 @@ def test_the_bounds_of_a_count_are_those_of_the_binomial_tails() -> None:
             assert binom.cdf(hits, runs, high) == pytest.approx(level if hits < runs else 1.0)
 
 
-def test_counts_of_equal_sides_break_no_claim_more_often_than_said() -> None:
-    """Exact: all counts of 30 runs a side, at three probabilities."""
-    counts = [(one, other) for one in range(31) for other in range(31)]
-    breaking = [(p, q) for p, q in counts if Plain("", (p, 30), (q, 30)).breaks(PureDP(0.0))]
+def test_counts_say_the_epsilon_at_the_claims_delta_and_break_no_claim_more_often_than_said() -> None:
+    """Exact: all counts of 20 runs on equal sides, at three probabilities."""
+    counts = [(one, other) for one in range(21) for other in range(21)]
+    breaking = [(p, q) for p, q in counts if Plain("", (p, 20), (q, 20)).breaks(PureDP(0.0))]
     for p in (0.02, 0.3, 0.5):
-        law = binom.pmf(range(31), 30, p)
+        law = binom.pmf(range(21), 20, p)
         assert sum(law[one] * law[other] for one, other in breaking) <= 1.0 - CONFIDENCE
-
-
-def test_counts_say_the_epsilon_at_the_claims_delta() -> None:
-    counts, mirrored = Plain("", (60, 1_000), (0, 1_000)), Plain("", (0, 1_000), (60, 1_000))
-    assert counts.breaks(PureDP(1.0))
-    assert not counts.breaks(ApproximateDP(1.0, 0.1))
-    assert counts.text(ApproximateDP(1.0, 0.1)).endswith("shows nothing")
-    assert mirrored.epsilon(0.01) == counts.epsilon(0.01) > 1.0
+    shown, mirrored = Plain("", (60, 1_000), (0, 1_000)), Plain("", (0, 1_000), (60, 1_000))
+    assert shown.breaks(PureDP(1.0))
+    assert not shown.breaks(ApproximateDP(1.0, 0.1))
+    assert shown.text(ApproximateDP(1.0, 0.1)).endswith("shows nothing")
+    assert mirrored.epsilon(0.01) == shown.epsilon(0.01) > 1.0
 
 
 # --- rows and environments --------------------------------------------------------------------------------------------
@@ -170,9 +167,7 @@ ERROR: Failed to build 'fake' when getting requirements to build wheel
 NOTHING = """ERROR: Ignored the following versions that require a different python version: 1.1 Requires-Python >=3.99
 ERROR: No matching distribution found for fake==1.0
 """
-CONFLICT = """ERROR: Cannot install fake==1.0 and numpy<1 because these package versions have conflicting dependencies.
-ERROR: ResolutionImpossible: for help visit https://pip.pypa.io
-"""
+CONFLICT = "Cannot install fake==1.0 and numpy<1 because these package versions have conflicting dependencies."
 
 
 @pytest.mark.parametrize(
@@ -180,10 +175,7 @@ ERROR: ResolutionImpossible: for help visit https://pip.pypa.io
     [
         (BUILD, "ModuleNotFoundError: No module named 'numpy'"),
         (NOTHING, "No matching distribution found for fake==1.0"),
-        (
-            CONFLICT,
-            "Cannot install fake==1.0 and numpy<1 because these package versions have conflicting dependencies.",
-        ),
+        (f"ERROR: {CONFLICT}\nERROR: ResolutionImpossible: for help visit https://pip.pypa.io\n", CONFLICT),
         ("no space left\n", "no space left"),
     ],
 )
@@ -255,9 +247,9 @@ def test_a_row_that_is_not_as_known_ends_with_1_and_is_listed_first(shelf: Shelf
 
 
 def test_the_change_is_where_a_walk_finds_it() -> None:
-    """Every place of the change among up to nine versions, versions without outcome at random, 400 cases."""
+    """Every place of the change among up to nine versions, versions without outcome at random, 200 cases."""
     draw = random.Random(0)
-    for _ in range(400):
+    for _ in range(200):
         number = draw.randint(2, 9)
         change = draw.randint(1, number - 1)
         known = [f"1.{place}" for place in range(number)]

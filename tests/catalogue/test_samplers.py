@@ -289,6 +289,41 @@ def test_what_outputs_show_has_its_law(
         assert stats.chisquare(seen[:-1], told[:-1] * seen[:-1].sum() / told[:-1].sum()).pvalue > LEVEL / 2
 
 
+# where the loss is infinite: an event that one side of the default pair shows and the other never
+UNHEARD_OF: dict[str, Callable[[Any], Any]] = {
+    "laplace.relative_noise": lambda y: y == 0.0,
+    "laplace.few_seeds": lambda y: np.isin(y, [10 + np.random.default_rng(seed).laplace() for seed in range(64)]),
+    "laplace_average.uniform_noise": lambda y: y < 59.99,
+    "geometric.one_sided": lambda y: y == 9,
+    "histogram.shared_noise": lambda y: np.abs(y[:, 0] - y[:, 1] - 2.0) < 1e-9,
+    "k_norm_l2.constant_length": lambda y: np.abs(length(2)(y) - 2.0) < 1e-9,
+    "composed_counts.noise_reused": lambda y: np.abs(y[:, 0] - y[:, 1]) < 1e-9,
+    "noisy_bisection.stop_by_truth": lambda y: np.ma.count(y, axis=1) == 1,
+    "parallel_counts.exact_total": lambda y: y[:, 0] == len(find("parallel_counts").default_pair[0]),
+    "dp_gradient_descent_iterates.noise_in_the_first_step": lambda y: np.abs(np.diff(y[:, :4]) - 0.375).max(1) < 1e-9,
+    "dp_gradient_descent_iterates.one_noise": lambda y: np.abs(np.diff(y[:, :4], 2, prepend=0.0)).max(1) > 1e-9,
+    "dp_gradient_descent_iterates.stopping": lambda y: np.ma.count(y[:, :4], axis=1) < 4,
+}
+
+
+@for_each("name", UNHEARD_OF)
+def test_where_the_loss_is_infinite_there_is_an_event_of_one_side_only(name: str) -> None:
+    entry = find(name)
+    assert entry.true_loss(*entry.default_pair) == math.inf
+    sides = [entry.open().call(data, 5_000, np.random.default_rng(1)) for data in entry.default_pair]
+    shares = sorted(float(np.mean(UNHEARD_OF[name](side))) for side in sides)
+    assert shares[0] == 0.0
+    assert shares[1] > 0.05
+
+
+def test_no_output_of_a_seeded_generator_belongs_to_both() -> None:
+    entry = find("dp_gradient_descent_iterates.seeded_by_the_data")
+    sides = [entry.open().call(data, 500, np.random.default_rng(43)) for data in entry.default_pair]
+    first, second = ({tuple(row) for row in rows.tolist()} for rows in sides)
+    assert len(first) == len(second) == 8
+    assert not first & second
+
+
 def test_our_own_samplers_draw_each_run_alone() -> None:
     """So their refutations suppose nothing of calls, and no second bound is made of them."""
     made = audit(find("laplace"), pair=(0.0, 1.0), epsilon=0.5, runs=4_000, n_jobs=1)

@@ -43,9 +43,7 @@ def test_the_rows_stand_in_the_published_order() -> None:
     assert [each.name for each in rows()] == list(PUBLISHED)
 
 
-@for_each(
-    "each", [each for each in rows() if each.name not in SLOW], nightly=[each for each in rows() if each.name in SLOW]
-)
+@for_each("each", [each for each in rows() if each.name not in SLOW], nightly=map(row, SLOW))
 def test_a_row_has_its_claim_its_losses_and_its_pairs(each: Row) -> None:
     assert each.claim == pytest.approx(CLAIMED.get(each.name, 0.1), abs=5.1e-5)
     exact = each.exact

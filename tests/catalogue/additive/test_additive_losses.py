@@ -47,33 +47,6 @@ GRADES = [70.0, 80.0, 55.0, 95.0]
 # --- integers -----------------------------------------------------------------------------------------------------
 
 
-# --- no epsilon at all: an event of one side that the other never shows ---------------------------------------------
-
-UNHEARD_OF = {
-    "laplace.uniform_noise": lambda y: y > 14.0,
-    "laplace.clipped_noise": lambda y: y > 10.5,
-    "laplace.relative_noise": lambda y: y == 0.0,
-    "laplace.few_seeds": lambda y: np.isin(y, [10 + np.random.default_rng(seed).laplace() for seed in range(64)]),
-    "laplace.rounded_noise": lambda y: y == np.rint(y),
-    "laplace_average.uniform_noise": lambda y: y < 59.99,
-    "geometric.one_sided": lambda y: y == 9,
-    "geometric.uniform_noise": lambda y: y == 15,
-    "clamped_geometric.own_bound": lambda y: y > 2,
-    "histogram.shared_noise": lambda y: np.abs(y[:, 0] - y[:, 1] - 2.0) < 1e-9,
-    "k_norm_l2.constant_length": lambda y: np.abs(np.hypot(y[:, 0], y[:, 1]) - 2.0) < 1e-9,
-}
-
-
-@for_each("name", UNHEARD_OF)
-def test_where_the_loss_is_infinite_there_is_an_event_of_one_side_only(name: str) -> None:
-    entry, event = find(name), UNHEARD_OF[name]
-    assert entry.true_loss(*entry.default_pair) == math.inf
-    sides = [entry.open().call(data, 20_000, np.random.default_rng(1)) for data in entry.default_pair]
-    shares = sorted(float(np.mean(event(side))) for side in sides)
-    assert shares[0] == 0.0
-    assert shares[1] > 0.05
-
-
 # --- norms and normal noise -------------------------------------------------------------------------------------------
 
 

@@ -176,40 +176,6 @@ def steps_of(entry: Entry, outputs: np.ndarray[Any, Any]) -> np.ndarray[Any, Any
     return steps.reshape(len(outputs), 8)
 
 
-# --- what the twins give away -------------------------------------------------------------------------------------
-
-
-def test_exact_steps_give_the_record_away() -> None:
-    twin = dp_gradient_descent_iterates.noise_in_the_first_step
-    for side, moved in ((0, 0.375), (1, 0.0)):
-        weights = runs_of(twin, side, seed=41, runs=1000)[:, :4]
-        assert np.allclose(np.diff(weights, axis=1), moved, atol=1e-12)
-
-
-def test_one_noise_cancels() -> None:
-    twin = dp_gradient_descent_iterates.one_noise
-    paths = [runs_of(twin, side, seed=42, runs=1000)[:, :4] for side in (0, 1)]
-    changes = [np.diff(path, n=2, axis=1, prepend=0.0) for path in paths]
-    assert np.allclose(changes[1], 0.0, atol=1e-12)
-    assert np.mean(np.abs(changes[0]).max(axis=1) > 0.1) > 0.5
-
-
-def test_no_output_of_a_seeded_generator_belongs_to_both() -> None:
-    outputs = [runs_of(dp_gradient_descent_iterates.seeded_by_the_data, side, seed=43, runs=500) for side in (0, 1)]
-    first, second = ({tuple(row) for row in rows.tolist()} for rows in outputs)
-    assert len(first) == len(second) == 8
-    assert not first & second
-
-
-def test_it_stops_early_only_without_the_record() -> None:
-    twin = dp_gradient_descent_iterates.stopping
-    held = [twin.open().call(twin.default_pair[side], 2000, np.random.default_rng(44)) for side in (0, 1)]
-    lengths = [np.ma.count(outputs[:, :4], axis=1) for outputs in held]
-    assert set(lengths[1].tolist()) == {4}
-    assert set(lengths[0].tolist()) == {1, 2, 3, 4}
-    assert np.mean(lengths[0] == 1) > 0.3
-
-
 def test_gradient_descent_converges() -> None:
     """On one record the error shrinks by 1 - learning_rate (|x|^2 + penalty) in each step: by half, four times."""
     for given in ({}, {"penalty": 0.5, "learning_rate": 1.0 / 3.0}):

@@ -10,7 +10,7 @@ import importlib
 import itertools
 import math
 import pkgutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
@@ -163,11 +163,11 @@ def test_laws_by_another_method(name: str) -> None:
                 assert delta(curve, epsilon) == pytest.approx(expected, rel=2e-3, abs=2e-7)
 
 
-@for_each("name", [*ROWS, *OF_VALUES])
+@for_each("name", [*ROWS, *(name for name in OF_VALUES if name != "SVT34Parallel")], nightly=["SVT34Parallel"])
 def test_no_event_tells_more_than_the_loss(name: str) -> None:
-    entry, pairs = row(name).entry, row(name).pairs
-    for pair in pairs if name in ROWS else pairs[:: max(1, len(pairs) - 1)]:
-        found = curves(name, entry, pair)
+    last = len(row(name).pairs) - 1
+    for place in range(last + 1) if name in ROWS else sorted({0, last}):
+        pair, *found = both(name, place)
         for curve in found:
             assert np.diff(curve.p).min(initial=0.0) >= -1e-12 <= np.diff(curve.q).min(initial=0.0)
             assert (curve.p[-1], curve.q[-1]) == pytest.approx((1.0, 1.0), rel=max(curve.error, 1e-11))
@@ -182,9 +182,8 @@ def test_no_event_tells_more_than_the_loss(name: str) -> None:
             pieces = logs(masses, np.diff(curve.q, prepend=0.0))
             assert np.nanmax(pieces) > (5.0 if curve.loss == math.inf else 0.99 * curve.loss - 1e-9)
             assert np.max(pieces[masses > 1e-6]) <= curve.loss + 1e-6  # differences of sums that are rounded
-        assert max(curve.loss for curve in found) == pytest.approx(
-            entry.true_epsilon(pair.first, pair.second), rel=1e-6
-        )
+        exact = row(name).entry.true_epsilon(pair.first, pair.second)
+        assert max(curve.loss for curve in found) == pytest.approx(exact, rel=1e-6)
 
 
 def integral(function: Callable[[float], float], knots: list[float]) -> float:
@@ -251,7 +250,7 @@ def test_examples_of_the_laws(module: str) -> None:
     assert doctest.testmod(importlib.import_module(f"audits.literature.laws.{module}")).failed == 0
 
 
-# --- outputs with several numbers --------------------------------------------------------------------------------------
+# --- outputs with several numbers ------------------------------------------------------------------------------------
 
 
 RUNS = 8_000  # a side
@@ -260,28 +259,6 @@ CHANCE = 1e-6 / (len(OF_VALUES) * 2 * 2 * len(SHARES) * 2 * 2)  # of each count:
 
 
 APART = 1e-6  # of two log ratios, for a set to end between them
-
-
-def assert_hits(curves: Iterable[Curve], ratios: Sequence[Floats], shares: Iterable[float], chance: float) -> None:
-    """Sets that hold these shares are hit as often as the curve says; each count is wrong with at most `chance`.
-
-    `ratios` are ln(dP/dQ) of the outputs of either dataset, and the curves those of both directions.
-    """
-    for curve, sign in zip(curves, (1, -1), strict=True):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            levels = np.log(np.diff(curve.p, prepend=0.0)) - np.log(np.diff(curve.q, prepend=0.0))
-        for share in shares:
-            place = int(np.searchsorted(curve.p, share))
-            while place < len(levels) - 1 and not levels[place] - levels[place + 1] > APART:
-                place += 1
-            if place == len(levels) - 1:
-                continue  # all outputs: nothing to count
-            split = levels[place + 1] + min(1.0, levels[place] - levels[place + 1]) / 2.0
-            expected = (curve.p[place], curve.q[place])[::sign]  # of the first dataset's runs, of the second's
-            for runs, likely in zip(ratios, expected, strict=True):
-                hits = int(np.sum(sign * runs > split))
-                assert binom.cdf(hits, len(runs), likely) > chance / 2.0
-                assert binom.sf(hits - 1, len(runs), likely) > chance / 2.0
 
 
 LEVELS = np.arange(-320.0, 480.0, 0.5)  # of the noisy threshold; the answers are nodes
@@ -359,17 +336,30 @@ def both(name: str, place: int) -> tuple[AdjacentPair, Curve, Curve]:
     return pair, *curves(name, found.entry, pair)
 
 
-PAIRS = [(name, place) for name in OF_VALUES for place in sorted({0, len(row(name).pairs) - 1})]
-
-
-@for_each(("name", "place"), PAIRS)
+@for_each(
+    ("name", "place"),
+    [(name, len(row(name).pairs) - 1) for name in OF_VALUES],
+    nightly=[(name, 0) for name in OF_VALUES],
+)
 def test_runs_hit_the_nested_sets_of_values_as_often_as_the_law_says(name: str, place: int) -> None:
+    """Of sets that hold some shares; each count is wrong with a probability of at most `CHANCE`."""
     pair, *found = both(name, place)
     entry, rng = row(name).entry, np.random.default_rng(11)
     ratios = [
         scored(name, entry.sampler(data, RUNS, rng, **entry.values()), pair) for data in (pair.first, pair.second)
     ]
-    assert_hits(found, ratios, SHARES, CHANCE)
+    for (curve, sign), share in itertools.product(zip(found, (1, -1), strict=True), SHARES):
+        levels = logs(np.diff(curve.p, prepend=0.0), np.diff(curve.q, prepend=0.0))
+        place = int(np.searchsorted(curve.p, share))
+        while place < len(levels) - 1 and not levels[place] - levels[place + 1] > APART:
+            place += 1
+        if place == len(levels) - 1:
+            continue  # all outputs: nothing to count
+        split = levels[place + 1] + min(1.0, levels[place] - levels[place + 1]) / 2.0
+        expected = (curve.p[place], curve.q[place])[::sign]  # of the first dataset's runs, of the second's
+        for runs, likely in zip(ratios, expected, strict=True):
+            hits = int(np.sum(sign * runs > split))
+            assert min(binom.cdf(hits, RUNS, likely), binom.sf(hits - 1, RUNS, likely)) > CHANCE / 2.0
 
 
 @pytest.mark.parametrize(("tops", "among", "beyond"), [(1, 8, 40), (2, 6, 30)])

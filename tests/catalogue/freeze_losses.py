@@ -23,44 +23,35 @@ DELTAS = (1e-9, 1e-6, 1e-3)
 
 
 def subsampled() -> list[dict[str, float]]:
-    from dp_accounting.pld import privacy_loss_distribution as pld
+    def law(noise: float, rate: float, *, pessimistic: bool) -> Any:
+        from dp_accounting.pld import privacy_loss_distribution as pld
 
-    rows = []
-    for noise, rate, steps in ((1.0, 0.01, 1000), (2.0, 0.1, 100), (0.7, 0.05, 10), (1.0, 0.5, 4), (4.0, 0.2, 500)):
+        return pld.from_gaussian_mechanism(noise, sampling_prob=rate, **bounded(pessimistic))
 
-        def made(pessimistic: bool, noise: float = noise, rate: float = rate) -> Any:
-            return pld.from_gaussian_mechanism(
-                noise,
-                value_discretization_interval=INTERVAL,
-                sampling_prob=rate,
-                pessimistic_estimate=pessimistic,
-                use_connect_dots=pessimistic,
-            )
-
-        rows += both(made, steps, noise=noise, rate=rate)
-    return rows
+    asked = ((1.0, 0.01, 1000), (2.0, 0.1, 100), (0.7, 0.05, 10), (1.0, 0.5, 4), (4.0, 0.2, 500))
+    return [row for noise, rate, steps in asked for row in both(law, steps, noise=noise, rate=rate)]
 
 
 def laplace() -> list[dict[str, float]]:
-    from dp_accounting.pld import privacy_loss_distribution as pld
+    def law(epsilon: float, *, pessimistic: bool) -> Any:
+        from dp_accounting.pld import privacy_loss_distribution as pld
 
-    rows = []
-    for own, steps in ((0.1, 100), (1.0, 5), (0.5, 40), (2.0, 2)):
+        return pld.from_laplace_mechanism(1.0 / epsilon, **bounded(pessimistic))
 
-        def made(pessimistic: bool, own: float = own) -> Any:
-            return pld.from_laplace_mechanism(
-                1.0 / own,
-                value_discretization_interval=INTERVAL,
-                pessimistic_estimate=pessimistic,
-                use_connect_dots=pessimistic,
-            )
-
-        rows += both(made, steps, epsilon=own)
-    return rows
+    asked = ((0.1, 100), (1.0, 5), (0.5, 40), (2.0, 2))
+    return [row for epsilon, steps in asked for row in both(law, steps, epsilon=epsilon)]
 
 
-def both(made: Callable[[bool], Any], steps: int, **given: float) -> list[dict[str, float]]:
-    high, low = (made(pessimistic).self_compose(steps) for pessimistic in (True, False))
+def bounded(pessimistic: bool) -> dict[str, Any]:
+    return {
+        "value_discretization_interval": INTERVAL,
+        "pessimistic_estimate": pessimistic,
+        "use_connect_dots": pessimistic,
+    }
+
+
+def both(law: Callable[..., Any], steps: int, **given: float) -> list[dict[str, float]]:
+    high, low = (law(**given, pessimistic=pessimistic).self_compose(steps) for pessimistic in (True, False))
     return [
         {
             **given,

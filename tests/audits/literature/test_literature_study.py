@@ -112,40 +112,35 @@ def test_the_command_writes_its_files_and_makes_them_again(tmp_path: Path, capsy
     assert [each.name for each in kept.records] == ["Laplace"]
 
 
+WHOLE = '{"schema": "dpaudit.literature/1"}'
+
+
 @pytest.mark.parametrize(
-    ("arguments", "words_of_it"),
+    ("arguments", "record", "words_of_it"),
     [
-        (["--only", "SVT9"], "no row is called SVT9; there are: Laplace"),
-        (["--from", "nowhere.json"], "nowhere.json"),
-        (["--only", "Laplace", "--runs", "0"], "--runs must be at least 1, got 0"),
+        (["--only", "SVT9"], "", "no row is called SVT9; there are: Laplace"),
+        (["--from", "nowhere.json"], "", "nowhere.json"),
+        (["--only", "Laplace", "--runs", "0"], "", "--runs must be at least 1, got 0"),
+        *((["--from", "half.json"], text, "error: ") for text in (WHOLE, WHOLE[:-1] + ', "rows": [{}]}', "[")),
+        (["--only", "Laplace", "--report", "half.json"], "a file", "error: "),  # where nothing can be written
     ],
 )
-def test_a_wrong_question_is_one_line_and_writes_nothing(
-    arguments: list[str], words_of_it: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_wrong_question_is_one_line_before_the_runs_and_writes_nothing(
+    arguments: list[str],
+    record: str,
+    words_of_it: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert main([*arguments, "--report", str(tmp_path / "out")]) == 2
-    assert words_of_it in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_report_that_cannot_be_written_is_a_line_before_the_runs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "taken").write_text("a file")
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(study, "audited", lambda *_, **__: pytest.fail("nothing is to be run"))
-    assert main(["--only", "Laplace", "--report", str(tmp_path / "taken")]) == 2
-    assert capsys.readouterr().err.startswith("error: ")
-
-
-@pytest.mark.parametrize(
-    "text", ['{"schema": "dpaudit.literature/1"}', '{"schema": "dpaudit.literature/1", "rows": [{}]}', "["]
-)
-def test_a_record_that_is_not_whole_is_one_line(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "half.json").write_text(text)
-    assert main(["--from", str(tmp_path / "half.json"), "--report", str(tmp_path / "out")]) == 2
+    Path("half.json").write_text(record)
+    assert main(["--report", "out", *arguments]) == 2
     told = capsys.readouterr().err
-    assert told.startswith("error: ")
+    assert words_of_it in told
     assert told.count("\n") == 1
+    assert not Path("out").exists()
 
 
 def test_groups_that_fail_are_said_and_leave_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:

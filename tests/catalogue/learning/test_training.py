@@ -93,13 +93,12 @@ def between(p: Any, q: Any, cell: float) -> float:
     return float(optimize.brentq(excess, 0.0, 20.0, xtol=1e-6))
 
 
-def shuffled(shift: float) -> float:
-    """Left over with a chance of 1/5, else in one batch of two, on a plain grid of both outputs."""
+def in_batches(left: float, first: tuple[float, float], second: tuple[float, float]) -> float:
+    """Left over with a chance, else in one of two batches with (chance, shift), on a plain grid of both outputs."""
     x = np.arange(-9.0, 13.0, GRID)
-    alone, joined = stats.norm.pdf(x), stats.norm.pdf(x - shift)
+    alone, one, other = (stats.norm.pdf(x - shift) for shift in (0.0, first[1], second[1]))
     q = np.outer(alone, alone)
-    p = 0.2 * q + 0.4 * np.outer(joined, alone) + 0.4 * np.outer(alone, joined)
-    return between(p, q, GRID**2)
+    return between(left * q + first[0] * np.outer(one, alone) + second[0] * np.outer(alone, other), q, GRID**2)
 
 
 def test_exact_losses_have_other_forms() -> None:
@@ -115,7 +114,9 @@ def test_exact_losses_have_other_forms() -> None:
         "noise_first": subsampled(1.0),
         "clip_factor": subsampled(1.0),
         "wrong_length": subsampled(1.0),
-        "shuffled": shuffled(2.0 * u),
+        "shuffled": in_batches(0.2, (0.4, 2.0 * u), (0.4, 2.0 * u)),
+        # the canary is in the first batch of two, at a weight of 1/2, or alone in the second
+        "last_partial_batch": in_batches(0.0, (2 / 3, u), (1 / 3, 2 * u)),
         "microbatches": naive([(0.5, u), (0.25, -u), (0.25, 0.0)], [(0.5, -u), (0.5, 0.0)]),
         "sampled_size": naive([(0.5, 0.0), (1 / 8, 2 * u), (1 / 4, u), (1 / 8, 2 * u / 3)], [(1.0, 0.0)]),
         "batch_norm": naive(
@@ -127,13 +128,3 @@ def test_exact_losses_have_other_forms() -> None:
         twin = PARENT.twins[name]
         assert twin.true_loss(*twin.default_pair) == pytest.approx(form, abs=GRID**2), name
     assert PARENT.true_loss(*PARENT.default_pair) == pytest.approx(subsampled(1.0), rel=1e-9)
-
-
-def test_the_last_partial_batch_by_a_grid() -> None:
-    """The canary is in the first batch of two, at a weight of 1/2, or alone in the second."""
-    x, u = np.arange(-9.0, 12.0, GRID), 1.0 / NOISE
-    apart = {shift: stats.norm.pdf(x - shift) for shift in (0.0, u, 2 * u)}
-    q = np.outer(apart[0.0], apart[0.0])
-    p = 2 / 3 * np.outer(apart[u], apart[0.0]) + 1 / 3 * np.outer(apart[0.0], apart[2 * u])
-    twin = PARENT.last_partial_batch
-    assert twin.true_loss(*twin.default_pair) == pytest.approx(between(p, q, GRID**2), abs=GRID**2)

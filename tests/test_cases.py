@@ -17,7 +17,7 @@ def test_every_case_is_tried_and_fixtures_are_given(root: Path, number: int, squ
     assert 0 < part < 1
 
 
-def test_a_failure_names_every_case_that_failed() -> None:
+def test_a_failure_names_every_case_that_failed_and_an_error_that_is_missing_is_one() -> None:
     tried = []
 
     @for_each("number", range(5), ids=lambda number: f"<{number}>")
@@ -25,21 +25,18 @@ def test_a_failure_names_every_case_that_failed() -> None:
         tried.append(number)
         assert number % 2 == 0
 
-    with pytest.raises(AssertionError) as caught:
-        even()
-    assert tried == [0, 1, 2, 3, 4]
-    assert caught.value.__notes__ == ["failed for 2 of 5 cases: <1>; <3>"]
-
-
-def test_an_error_that_is_missing_is_a_failure_too() -> None:
     @for_each("text", ["1", "one", "2"], ids=["first", "second", "third"])
     def refused(text: str) -> None:
         with pytest.raises(ValueError, match="invalid literal"):
             int(text)
 
-    with pytest.raises(pytest.fail.Exception) as caught:
+    with pytest.raises(AssertionError) as caught:
+        even()
+    assert tried == [0, 1, 2, 3, 4]
+    assert caught.value.__notes__ == ["failed for 2 of 5 cases: <1>; <3>"]
+    with pytest.raises(pytest.fail.Exception) as missing:
         refused()
-    assert caught.value.__notes__ == ["failed for 2 of 3 cases: first; third"]
+    assert missing.value.__notes__ == ["failed for 2 of 3 cases: first; third"]
 
 
 def test_a_case_that_is_skipped_hides_no_failure() -> None:
@@ -62,12 +59,9 @@ def test_a_case_that_is_skipped_hides_no_failure() -> None:
     assert tried == 3 * [0, 1, 2]
 
 
-def test_no_cases_are_no_test() -> None:
+def test_no_cases_are_no_test_and_every_case_has_a_name_where_they_are_listed() -> None:
     with pytest.raises(AssertionError, match="shows nothing"):
         for_each("number", [])
-
-
-def test_every_case_has_a_name_where_they_are_listed() -> None:
     for_each("number", [1, 2], ids=["one", "two", "three"], nightly=[3])
     for names in (["one"], ["one", "two"], ["one", "two", "three", "four"]):
         with pytest.raises(AssertionError, match="a case, a name"):

@@ -1,23 +1,31 @@
-"""What starting costs: heavy libraries load where they are used, never because dpaudit was imported."""
+"""What is loaded where: heavy libraries where they are used, no catalogue in the core, nothing of Unix on Windows."""
 
 from __future__ import annotations
 
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-import dpaudit
 from dpaudit.ledger.results import Ledger
 from dpaudit.results.stored import load
+from tests.cases import for_each
 
+ROOT = Path(__file__).resolve().parent.parent
 HEAVY = ("scipy.stats", "pandas", "statsmodels", "matplotlib", "sklearn", "pytest")
 PUBLIC = "import dpaudit\n[getattr(dpaudit, name) for name in dpaudit.__all__]"
 FEWEST = 15  # modules of ours that a module of a few lines may bring with it
 ENGINE = tuple(f"dpaudit.{room}" for room in ("running", "execution", "search", "auditing", "catalogue", "verify"))
-GOLDEN = Path(__file__).parent / "golden" / "result.json"
-HELP = "from dpaudit.cli.group import exit_code\nexit_code(['--help'])"
+GOLDEN = ROOT / "tests" / "golden" / "result.json"
+HELP = "from dpaudit.cli.group import exit_code\nexit_code(['--help'])\nexit_code(['--version'])"
+READ = [
+    ["report", str(GOLDEN), "--format", "txt,html", "--output", "pages"],
+    ["history", "noisy count", "--ledger", "audits.sqlite", "--figure", "noisy.svg"],
+    ["compare", str(GOLDEN), "audits.sqlite"],
+]
 
 
 def loaded(code: str) -> set[str]:
@@ -27,15 +35,13 @@ def loaded(code: str) -> set[str]:
     return set(ended.stdout.rpartition("loaded")[2].split())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("code", "not_loaded"),
     [
         ("import dpaudit", (*HEAVY, "numpy", "joblib", "click", "msgspec")),
         (PUBLIC, (*HEAVY, "joblib", "click", "msgspec")),
         (HELP, (*HEAVY, "numpy", "joblib", "msgspec")),
-        (HELP.replace("--help", "--version"), (*HEAVY, "numpy", "joblib", "msgspec")),
     ],
-    ids=["import", "public-names", "help", "version"],
 )
 def test_what_is_heavy_is_not_loaded(code: str, not_loaded: tuple[str, ...]) -> None:
     found = loaded(code)
@@ -48,24 +54,114 @@ def test_a_verdict_is_a_few_modules() -> None:
     assert len(ours) < FEWEST, sorted(ours)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["report", str(GOLDEN), "--format", "txt,html", "--output", "pages"],
-        ["history", "noisy count", "--ledger", "audits.sqlite", "--figure", "noisy.svg"],
-        ["compare", str(GOLDEN), "audits.sqlite"],
-    ],
-    ids=lambda command: command[0],
-)
-def test_what_reads_results_does_not_load_the_engine(
-    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_reads_results_does_not_load_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.dpaudit]\nledger = 'audits.sqlite'\n")
     with Ledger(tmp_path / "audits.sqlite") as ledger:
         ledger.record(load(GOLDEN))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(Path(dpaudit.__file__).parents[1]))
-    found = loaded(f"from dpaudit.cli.group import exit_code\nassert exit_code({command!r}) == 0")
+    found = loaded(f"from dpaudit.cli.group import exit_code\nassert [*map(exit_code, {READ!r})] == [0, 0, 0]")
     assert "dpaudit.results.result" in found
     engine = sorted(name for name in found if name.startswith(ENGINE))
-    assert not engine, f"dpaudit {command[0]} reads what is stored, and loads {engine}"
+    assert not engine, f"what reads what is stored loads {engine}"
+
+
+CORE = (  # a few seconds of tests; those that audit entries of the catalogue are not among them
+    "tests/data/test_pair.py",
+    "tests/mechanisms/test_wrap.py",
+    "tests/auditing/test_known.py",
+)
+OF_THE_COPY = """
+import importlib.util
+from pathlib import Path
+import dpaudit
+
+def test_this_is_the_copy():
+    assert Path(dpaudit.__file__).is_relative_to(Path(__file__).parent)
+    assert importlib.util.find_spec("dpaudit.catalogue") is None
+"""
+
+
+@pytest.mark.long
+def test_the_core_passes_its_tests_without_the_catalogue(tmp_path: Path) -> None:
+    cache = shutil.ignore_patterns(".*")  # bytecode comes along: it is valid where times and sizes are the same
+    shutil.copytree(ROOT / "dpaudit", tmp_path / "dpaudit", ignore=cache)
+    shutil.rmtree(tmp_path / "dpaudit" / "catalogue")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for folder in {Path(name).parent for name in CORE}:  # with the helpers beside them
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=cache)
+    for helper in set((ROOT / "tests").glob("*.py")) - set((ROOT / "tests").glob("test_*.py")):
+        shutil.copy(helper, tmp_path / "tests")
+    (tmp_path / "test_copy.py").write_text(OF_THE_COPY)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_copy.py", *CORE]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout[-4_000:] + ended.stderr[-4_000:]
+    passed = re.search(r"(\d+) passed", ended.stdout)
+    assert passed is not None
+    assert int(passed[1]) > 40
+
+
+# No Windows is here: a fresh interpreter is stripped of the modules and functions that it would not have.
+SPEC = 'schema = "dpaudit.audit/1"\n[[audit]]\nname = "a"\nmechanism = "dpaudit.catalogue.additive:laplace"\n'
+STRIPPED = """
+import multiprocessing.connection, os, select, signal, socket, subprocess, sys
+import click, cloudpickle, joblib, msgspec, numpy, pytest, scipy.stats  # they ask the system
+
+for name in ("fcntl", "resource", "pwd", "grp", "termios", "pty", "tty", "syslog"):
+    sys.modules[name] = None
+LACKING = {
+    os: "O_CLOEXEC O_NOCTTY O_NONBLOCK P_PID WNOHANG WSTOPPED fork forkpty getegid geteuid getgid getgroups getloadavg "
+    "getpgid getsid getuid killpg memfd_create mkfifo register_at_fork sched_getaffinity setpgid setsid uname wait "
+    "waitid",
+    signal: "ITIMER_REAL SIGALRM SIGCHLD SIGCONT SIGHUP SIGKILL SIGSTOP SIGUSR1 SIG_BLOCK SIG_SETMASK alarm "
+    "pthread_sigmask setitimer",
+    select: "epoll poll",
+    socket: "AF_UNIX",
+}
+for module, names in LACKING.items():
+    for name in names.split():
+        if hasattr(module, name):
+            delattr(module, name)
+sys.platform = "win32"
+"""
+USE = """
+import importlib, pkgutil
+import dpaudit
+
+for found in pkgutil.walk_packages(dpaudit.__path__, "dpaudit."):
+    if found.name != "dpaudit.__main__":
+        importlib.import_module(found.name)
+
+def noisy_count(rows, rng):
+    return len(rows) + rng.laplace(scale=0.5)
+
+def told(**options):
+    try:
+        return dpaudit.audit(noisy_count, pair=([1, 2], [1]), epsilon=1.0, runs=4000, **options).verdict.value
+    except dpaudit.DpAuditError as error:
+        return f"{type(error).__name__}: {error}"
+
+from dpaudit.cli.group import exit_code
+from dpaudit.ledger.runs import RunLock
+from pathlib import Path
+
+print(told(n_jobs=1), told(), told(isolation="process"), told(run_timeout_s=1.0), sep="\\n")
+try:
+    RunLock(Path("audits.sqlite"), "run").take()
+except dpaudit.DpAuditError as error:
+    print(error)
+print(*(exit_code(words) for words in (["--help"], ["validate", "a.toml"], ["run", "a.toml"])))
+"""
+
+
+@pytest.mark.long
+def test_python_audits_and_specs_are_read_where_there_is_no_fork(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(SPEC)
+    ended = subprocess.run([sys.executable, "-c", STRIPPED + USE], cwd=tmp_path, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    lines = ended.stdout.splitlines()
+    assert lines[:2] == ["REFUTED", "REFUTED"]
+    assert lines[2].startswith("MissingRequirement: processes of mechanisms need fork: Linux, macOS or WSL;")
+    assert lines[3].startswith("InvalidSpec: run_timeout_s needs the alarms of Linux and macOS")
+    assert lines[4].startswith("this needs the file locks of Linux and macOS")
+    assert lines[-1] == "0 0 3"
+    assert ended.stderr == f"error: {lines[2].removeprefix('MissingRequirement: ')}\n"

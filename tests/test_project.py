@@ -5,16 +5,19 @@ from __future__ import annotations
 import ast
 import doctest
 import hashlib
-import importlib.metadata
 import io
+import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tarfile
 import tomllib
 import zipfile
+from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -22,30 +25,28 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 import dpaudit
+from dpaudit.base import installed
+from dpaudit.version import __version__
 from scripts import mutants
 from scripts.newest import different
 from scripts.oldest import constraints, requirements
 from scripts.package import missing
 from tests.cases import for_each
+from tests.test_architecture import MODULES, imports
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 APACHE = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"  # SHA-256 of the published text
 
 
-def test_the_licence_is_apaches_own_text_and_the_metadata_say_so() -> None:
+def test_licence_metadata_and_citation_agree() -> None:
     assert hashlib.sha256((ROOT / "LICENSE").read_bytes()).hexdigest() == APACHE
     assert (PROJECT["license"], PROJECT["license-files"]) == ("Apache-2.0", ["LICENSE"])
     assert all(PROJECT[key] for key in ("authors", "description", "readme", "keywords", "classifiers"))
-
-
-def test_the_citation_is_of_this_version() -> None:
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert cited["cff-version"] == "1.2.0"
     assert {"message", "title", "authors", "abstract"} <= set(cited)  # the first three are what the schema demands
-    assert cited["authors"] == PROJECT["authors"]
-    assert (cited["title"], cited["license"]) == (PROJECT["name"], PROJECT["license"])
-    assert cited["version"] == dpaudit.__version__
+    told = [cited[key] for key in ("cff-version", "authors", "title", "license", "version")]
+    assert told == ["1.2.0", PROJECT["authors"], PROJECT["name"], PROJECT["license"], dpaudit.__version__]
 
 
 def test_the_changelog_begins_with_this_version() -> None:
@@ -66,39 +67,31 @@ def test_every_goal_and_file_that_a_contributor_is_told_of_is_there() -> None:
     assert not [path for path in paths if not (ROOT / path).exists()]
 
 
-def test_workflows_name_actions_by_commit_and_goals_that_are_there() -> None:
+def test_workflows_run_goals_that_are_there() -> None:
     goals = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     for path in (ROOT / ".github" / "workflows").glob("*.yml"):
-        text = path.read_text(encoding="utf-8")
-        yaml.safe_load(text)
-        assert all(re.fullmatch(r"\S+@[0-9a-f]{40} # v\S+", each) for each in re.findall(r"uses: (.*)", text)), (
-            path.name
-        )
-        made = [each for line in re.findall(r"run: make (.*)", text) for each in line.split() if "=" not in each]
-        assert made
-        assert set(made) <= goals, path.name
+        lines = re.findall(r"run: make (.*)", path.read_text(encoding="utf-8"))
+        made = {each for line in lines for each in line.split() if "=" not in each}
+        assert made, path.name
+        assert made <= goals, path.name
 
 
-def test_the_lectures_are_audited_at_eleven_seeds() -> None:
+def test_the_makefile_audits_the_lectures_at_eleven_seeds_and_checks_a_core_that_is_there() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (seeds,) = re.findall(r"^SEEDS := (.*)$", makefile, re.MULTILINE)
     assert seeds.split() == [str(seed) for seed in range(11)]
     assert re.findall(r"run audits/lectures --confidence (\S+)", makefile) == ["0.9999"]
-
-
-def test_the_core_that_is_checked_quickly_is_there() -> None:
-    (core,) = re.findall(r"^CORE := (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    (core,) = re.findall(r"^CORE := (.*)$", makefile, re.MULTILINE)
     assert not [part for part in core.split() for top in ("dpaudit", "tests") if not (ROOT / top / part).is_dir()]
+    oldest = re.findall(r"^\.environments/oldest/\.ready: PYTHON = python(\S+)$", makefile, re.MULTILINE)
+    assert [f">={each}" for each in oldest] == [PROJECT["requires-python"]]
 
 
 def test_the_hooks_run_the_linter_and_the_types_of_the_environment() -> None:
     (repository,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
     assert repository["repo"] == "local"  # nothing is downloaded, and the versions are those of pyproject.toml
     entries = [hook["entry"] for hook in repository["hooks"]]
-    assert [entry.split()[:3] for entry in entries] == [
-        [".venv/bin/python", "-m", "ruff"],
-        [".venv/bin/python", "-m", "mypy"],
-    ]
+    assert [entry.split()[:3] for entry in entries] == [[".venv/bin/python", "-m", name] for name in ("ruff", "mypy")]
 
 
 def test_the_lowest_versions_are_those_that_are_allowed_and_no_lower() -> None:
@@ -115,22 +108,22 @@ def test_the_lowest_versions_are_those_that_are_allowed_and_no_lower() -> None:
 @pytest.mark.long
 def test_every_goal_takes_the_lock_and_with_newest_what_is_newest() -> None:
     """`LOCKED=1`, which older notes name, changes nothing."""
+    outer = {"NEWEST", "MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES"}  # of a make that runs this test
+    plain = {name: value for name, value in os.environ.items() if name not in outer} | {"PYTHON": sys.executable}
 
-    def told(goal: str, *options: str) -> str:
-        command = ["make", "--dry-run", "--always-make", goal, *options]
-        outer = {"NEWEST", "MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES"}  # of a make that runs this test
-        plain = {name: value for name, value in os.environ.items() if name not in outer}
+    def told(*words: str) -> str:
+        command = ["make", "--dry-run", "--always-make", *words]
         return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=plain).stdout
 
     for goal in ("audit", "test", "docs"):
         locked, newest = told(goal), told(goal, "NEWEST=1")
         assert "--require-hashes --requirement requirements/test.txt" in locked
         assert "--no-deps --no-build-isolation --editable ." in locked
-        assert told(goal, "LOCKED=1") == locked
         assert ("--require-hashes" in newest, "--upgrade-strategy eager" in newest) == (False, True)
         assert not set(re.findall(r"\S+/bin/python", newest)) & {".venv/bin/python"}
-    assert "scripts/newest.py" in told("test", "NEWEST=1")
-    assert "scripts/newest.py" not in told("test")
+        if goal == "test":
+            assert ("scripts/newest.py" in newest, "scripts/newest.py" in locked) == (True, False)
+            assert told(goal, "LOCKED=1") == locked
 
 
 def test_versions_that_are_not_those_of_the_lock_are_named() -> None:
@@ -145,35 +138,11 @@ def test_what_is_imported_is_required_and_what_is_required_is_imported() -> None
     """By the package itself, wherever the import stands; what an extra brings is asked for in a try, or by name."""
     required = {Requirement(each).name.lower() for each in PROJECT["dependencies"]}
     others = {"markupsafe"}  # of jinja2, whose texts are its own
-    others |= {
-        "pytest",
-        "distributed",
-        "dask",
-        "flint",
-        "z3",
-        "pyarrow",
-        "polars",
-        "securesystemslib",
-        "cryptography",
-        "matplotlib",
-    }
-    others |= {
-        "matplotlib",
-        "coverage",
-        "pandas",
-        "xdist",
-        "_pytest",
-        "IPython",
-        "hypothesis",
-    }  # where the user has them
+    others |= {"pytest", "distributed", "dask", "flint", "z3", "pyarrow", "polars", "securesystemslib", "cryptography"}
+    others |= {"matplotlib", "coverage", "pandas", "xdist", "_pytest", "IPython", "hypothesis"}  # where a user has them
     others |= {"opacus", "torch", "jax", "jax_privacy", "dp_accounting", "diffprivlib", "opendp"}
-    imported = {
-        name
-        for path in (ROOT / "dpaudit").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        for name in _imported(node)
-    }
-    assert imported - others == required
+    imported = {each.module.partition(".")[0] for path in MODULES for each in imports(path)}
+    assert imported - others - set(sys.stdlib_module_names) - {"dpaudit"} == required
 
 
 @pytest.mark.long
@@ -182,7 +151,7 @@ def test_what_a_test_cannot_be_collected_without_is_required_by_name() -> None:
     lists = [PROJECT["dependencies"], *(PROJECT["optional-dependencies"][each] for each in LOCKS["test"][0])]
     required = {Requirement(each).name.lower() for every in lists for each in every}
     required |= {"dask", "cryptography"}  # of distributed and securesystemslib[crypto], which are made of them
-    providers = importlib.metadata.packages_distributions()
+    providers = metadata.packages_distributions()
     for path in (ROOT / "tests").rglob("*.py"):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             for name in _imported(node) - {"tests", "audits", "benchmarks", "scripts"}:
@@ -201,18 +170,10 @@ def test_continuous_integration_runs_what_readme_says_and_nothing_else() -> None
     assert [line for line in lines if line and not line.startswith(("#", "set ", "cd "))] == ["make test"]
 
 
-def test_the_oldest_python_is_the_one_that_is_required() -> None:
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    oldest = re.findall(r"^\.environments/oldest/\.ready: PYTHON = python(\S+)$", makefile, re.MULTILINE)
-    assert [f">={each}" for each in oldest] == [PROJECT["requires-python"]]
-
-
 def test_a_file_that_a_build_leaves_out_is_noticed(tmp_path: Path) -> None:
     def build(names: list[str]) -> list[str]:
-        with (
-            tarfile.open(tmp_path / "a-1.tar.gz", "w:gz") as sdist,
-            zipfile.ZipFile(tmp_path / "a-1.whl", "w") as wheel,
-        ):
+        archive = tmp_path / "a-1.tar.gz"
+        with tarfile.open(archive, "w:gz") as sdist, zipfile.ZipFile(tmp_path / "a-1.whl", "w") as wheel:
             for name in names:
                 sdist.addfile(tarfile.TarInfo(f"a-1/{name}"), io.BytesIO())
                 wheel.writestr("a-1.dist-info/licenses/LICENSE" if name == "LICENSE" else name, "")
@@ -260,14 +221,11 @@ def test_the_lock_holds_all_that_is_required_at_versions_that_are_allowed(name: 
 def test_the_extras_of_the_lock_are_those_of_the_test_environment() -> None:
     (tested,) = re.findall(r"^TESTED := (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     assert tuple(tested.split()) == LOCKS["test"][0]
-    assert set(tested.split()) == set(PROJECT["optional-dependencies"]) - {
-        "opacus",
-        "jax",
-        "parquet",
-    }  # make audit-training
+    others = {"opacus", "jax", "parquet"}  # make audit-training
+    assert set(tested.split()) == set(PROJECT["optional-dependencies"]) - others
 
 
-def test_actions_are_named_by_commits() -> None:
+def test_actions_are_named_by_commits_and_a_workflow_may_read_and_nothing_more() -> None:
     files = [ROOT / "action.yml", *ROOT.glob(".github/workflows/*.yml"), *ROOT.glob("audits/*/.github/workflows/*.yml")]
     used = [each for file in [*files, ROOT / "docs/ci/action.md"] for each in USED.findall(file.read_text("utf-8"))]
     assert len(files) >= 3
@@ -278,10 +236,7 @@ def test_actions_are_named_by_commits() -> None:
             assert re.fullmatch(r" # v\d+\.\d+\.\d+", rest), f"{action} has no version beside it"
     hashes = {(action.partition("@")[0], action) for action, _ in used}
     assert len(hashes) == len({name for name, _ in hashes})  # one version of each
-
-
-def test_a_workflow_may_read_and_nothing_more() -> None:
-    for file in [*ROOT.glob(".github/workflows/*.yml"), *ROOT.glob("audits/*/.github/workflows/*.yml")]:
+    for file in files[1:]:
         assert yaml.safe_load(file.read_text(encoding="utf-8"))["permissions"] == {"contents": "read"}
 
 
@@ -311,11 +266,7 @@ def test_a_mutant_that_changes_no_answer_is_one_of_today_and_has_a_reason() -> N
         (1, 0, "killed"),
         (mutants.LATE, 0, "timed out"),
         (4, 0, "exit 4"),
-        (5, 0, "exit 5"),
-        (1, 1, mutants.UNSOUND),
-        (mutants.LATE, mutants.LATE, mutants.UNSOUND),
-        (4, 4, mutants.UNSOUND),
-        (5, 5, mutants.UNSOUND),
+        *((code, code, mutants.UNSOUND) for code in (1, mutants.LATE, 4, 5)),
     ],
 )
 def test_only_tests_that_fail_by_the_mutant_kill_it(
@@ -334,14 +285,8 @@ def test_only_tests_that_fail_by_the_mutant_kill_it(
 
 def test_what_only_other_processes_run_is_tried_on_the_tests_of_its_room() -> None:
     mutant = mutants.Mutant("", "dpaudit/processes/counting.py", 7, 0, 0, "")
-    times = {
-        "tests/processes/test_host.py::long": 3.0,
-        "tests/processes/test_host.py::short": 1.0,
-        "tests/a.py::b": 0.1,
-    }
-    assert mutants.Covered(times, {}).tests_of(mutant) == [
-        f"tests/processes/test_host.py::{a}" for a in ("short", "long")
-    ]
+    short, long = (f"tests/processes/test_host.py::{name}" for name in ("short", "long"))
+    assert mutants.Covered({long: 3.0, short: 1.0, "tests/a.py::b": 0.1}, {}).tests_of(mutant) == [short, long]
 
 
 @pytest.mark.long
@@ -353,3 +298,65 @@ def test_a_module_that_a_mutant_leaves_unreadable_is_killed(tmp_path: Path) -> N
     mutant = mutants.Mutant("SIZE", "doubled.py", 1, 7, 8, "2 / 0")
     assert mutants.killed(tmp_path, mutant, tests, lambda chosen: True) == "killed"
     assert mutants.run_of(tmp_path, (known,), tests) == 0
+
+
+# how an extra is installed: the way this package was, as pip wrote it down; never by the bare name alone
+
+
+GIT = {"url": "https://host/o/dpaudit", "vcs_info": {"vcs": "git", "commit_id": "0a1b2c", "requested_revision": "main"}}
+WHEEL = {"url": "https://host/dpaudit-1.whl", "archive_info": {}}
+
+
+@for_each(
+    ("told", "words"),
+    [
+        ({"url": "file:///a%20b/c", "dir_info": {"editable": True}}, ["--editable", "/a b/c[verify]"]),
+        ({"url": "file:///a/c", "dir_info": {}}, ["/a/c[verify]"]),
+        (GIT, ["dpaudit[verify] @ git+https://host/o/dpaudit@0a1b2c"]),
+        ({**GIT, "subdirectory": "part"}, ["dpaudit[verify] @ git+https://host/o/dpaudit@0a1b2c#subdirectory=part"]),
+        (WHEEL, ["dpaudit[verify] @ https://host/dpaudit-1.whl"]),
+        (None, [f"dpaudit[verify]=={__version__}"]),  # from an index
+        ("nothing", [f"{ROOT}[verify]"]),  # a checkout on the path alone
+    ],
+)
+def test_an_extra_is_installed_as_the_package_was(told: object, words: list[str]) -> None:
+    def distribution(name: str) -> object:
+        if told == "nothing":
+            raise metadata.PackageNotFoundError(name)
+        return SimpleNamespace(read_text=lambda file: None if told is None else json.dumps(told))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(metadata, "distribution", distribution)
+        assert installed.requirement("verify") == words
+        assert "[verify]" not in " ".join(installed.requirement())
+        message = str(installed.lacking("proofs need z3-solver", "verify"))
+    assert message.endswith(shlex.join(words))
+    assert message.startswith("proofs need z3-solver; the extra [verify] has it: python3 -m pip install ")
+    if " @ " in words[-1] or "==" in words[-1]:
+        assert Requirement(words[-1]).extras == {"verify"}
+
+
+def test_no_message_and_no_page_installs_by_the_bare_name() -> None:
+    """Anybody can take a name that is on no index: what is shown has an address, or is a checkout."""
+    shown = {path: path.read_text("utf-8") for path in (ROOT / "dpaudit").rglob("*.py") if path.name != "installed.py"}
+    texts = {
+        str(path): str(node.value)
+        for path, text in shown.items()
+        if "pip install" in text
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Constant) and "pip install" in str(node.value)
+    }
+    pages = [ROOT / "README.md", ROOT / "action.yml", *(ROOT / "docs").rglob("*.md"), *(ROOT / "templates").iterdir()]
+    texts |= {
+        f"{path}:{number}": line
+        for path in [*pages, ROOT / "Dockerfile"]
+        for number, line in enumerate(path.read_text("utf-8").splitlines())
+        if "pip install" in line
+    }
+    assert len(texts) > 8
+    for place, text in texts.items():
+        words = text.partition("pip install")[2].replace("`", " ").replace('"', " ").replace("'", " ").split()
+        bare = [
+            word for at, word in enumerate(words) if word.split("[")[0] == "dpaudit" and words[at + 1 : at + 2] != ["@"]
+        ]
+        assert not bare, place

@@ -114,7 +114,8 @@ class Sweep(Displayed):
         head, *rest = told.sections
         headed = replace(head, lines=(f"{title or self.name}: {told.headline}",))
         told = replace(told, sections=(headed, Section("about", Level.PAGE_ONE, tuple(about)), *rest))
-        return [table, *write_account(told, drawings(self), folder, "sweep", table.name, suffixes=suffixes)]
+        drawn = [replace(each, rows=()) for each in drawings(self)]  # their numbers stand in the table of all points
+        return [table, *write_account(told, drawn, folder, "sweep", table.name, suffixes=suffixes)]
 
 
 TOPICS: tuple[Topic[Sweep], ...] = (

@@ -30,11 +30,6 @@ def make_scaled(scale: float) -> Any:
     return lambda rows, rng: scaled(rows, scale, rng)
 
 
-def total(rows: Any, rng: np.random.Generator) -> float:
-    """Needs an array: a list has no sum."""
-    return float(rows.sum() + rng.laplace(scale=0.5))
-
-
 def slow(data: Any, rng: np.random.Generator) -> float:
     time.sleep(0.002)
     return float(rng.random())

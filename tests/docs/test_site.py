@@ -10,6 +10,7 @@ import sys
 import warnings
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import click
@@ -24,8 +25,8 @@ from dpaudit.options import IN_PROJECTS
 from dpaudit.results import stored
 from dpaudit.spec import tables
 from dpaudit.spec.settings import OWN
-from tests.docs.pages import ROOT
 
+ROOT = Path(__file__).resolve().parents[2]
 LOADING = {"link": "href", "script": "src", "img": "src", "iframe": "src", "source": "src", "use": "href"}
 
 
@@ -105,9 +106,7 @@ def test_every_internal_link_and_anchor_resolves(site: Path, pages: dict[Path, S
             parts = urlsplit(link)
             if parts.scheme:
                 continue
-            base = (
-                site if parts.path.startswith("/") else page.parent
-            )  # the page for what is not found has absolute ones
+            base = site if parts.path.startswith("/") else page.parent  # absolute: of the page for what is not found
             target = Path(os.path.normpath(base / unquote(parts.path).lstrip("/"))) if parts.path else page
             target = target / "index.html" if target.is_dir() else target
             place = f"{page.relative_to(site)}: {link}"
@@ -132,67 +131,41 @@ def _text(site: Path, name: str) -> str:
     return html.unescape(re.sub(r"<[^>]+>", "", page.partition("<article")[2]))
 
 
-def _keys(name: str) -> set[str]:
+def _keys(schema: dict[str, Any]) -> set[str]:
     """Every key of every table of a schema."""
-    schema = {"spec": tables.json_schema, "result": stored.json_schema, "suite": stored.suite_schema}[name]()
     return {key for table in schema["$defs"].values() for key in table.get("properties", {})}
 
 
-@pytest.mark.parametrize("name", ["spec", "result", "suite"])
-def test_every_key_of_the_files_is_there(site: Path, name: str) -> None:
-    text = _text(site, name) + (_text(site, "result") if name == "suite" else "")
-    missing = {key for key in _keys(name) if not re.search(rf"\b{re.escape(key)}\b", text)}
-    assert not missing
-
-
-def test_the_defaults_of_a_spec_are_the_ones_taken(site: Path) -> None:
-    """A key that may be left out is told by what the audit takes then, and by nothing that it does not."""
-    page = html.unescape((site / "reference" / "spec.html").read_text(encoding="utf-8"))
-    rows = {
-        cells[0]: cells[2]
-        for row in re.findall(r"(?s)<tr>(.*?)</tr>", page.partition('id="audit"')[2].partition("<h2")[0])
-        if (cells := [re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r"(?s)<td[^>]*>(.*?)</td>", row)])
+def _words() -> dict[str, set[str]]:
+    """What each page of the reference has to name."""
+    context = click.Context(group)
+    shown = [command for name in COMMANDS if (command := group.get_command(context, name))]
+    assert len(shown) == len(COMMANDS)
+    options = {word for command in shown for option in command.params for word in option.opts if word[:2] == "--"}
+    public = [getattr(dpaudit, name) for name in dpaudit.__all__ if name[0].isupper()]
+    errors = [each for each in public if isinstance(each, type) and issubclass(each, dpaudit.DpAuditError)]
+    entries = [each for room in rooms().values() for entry in room for each in (entry, *entry.twins.values())]
+    members = {"raise_if_refuted", "least_caught", "epsilon_lower", "power_reached", "save", "beside"}
+    return {
+        "spec": {*_keys(tables.json_schema()), *IN_PROJECTS, *OWN},
+        "result": _keys(stored.json_schema()),
+        "suite": _keys(stored.suite_schema()) - _keys(stored.json_schema()),
+        "commands": {*options, *(f"dpaudit {name}" for name in COMMANDS)},
+        "exit-codes": {str(code) for code in (*(each.exit_code for each in errors), 0, 4, 5, 70, 130)},
+        "python": members | {f"dpaudit.{name}" for name in dpaudit.__all__ if name != "__version__"},
+        "catalogue": {word for each in entries for word in (each.name, each.title)},
     }
-    taken = {"runs": "1000000", "confidence": "0.999", "seed": "0", "sequential_share": "0.2", "certify_pairs": "1"}
-    assert {key: rows.get(key) for key in taken} == taken
-    assert (rows["controls"], rows["claim"], rows["max_time_s"], rows["tags"]) == ("0", "left out", "left out", "none")
 
 
-def test_every_setting_has_a_meaning(site: Path) -> None:
-    told = _text(site, "spec").partition("The settings of a project")[2]
-    assert all(re.search(rf"\b{name}\b", told) for name in (*IN_PROJECTS, *OWN))
-
-
-def test_every_command_and_option_is_there(site: Path) -> None:
-    text, context = _text(site, "commands"), click.Context(group)
-    for name in COMMANDS:
-        command = group.get_command(context, name)
-        assert command is not None
-        assert f"dpaudit {name}" in text
-        assert all(word in text for option in command.params for word in option.opts if word.startswith("--"))
-
-
-def test_every_exit_code_is_there(site: Path) -> None:
-    text = _text(site, "exit-codes")
-    kinds = [getattr(dpaudit, name) for name in dpaudit.__all__ if name[0].isupper()]
-    codes = {each.exit_code for each in kinds if isinstance(each, type) and issubclass(each, dpaudit.DpAuditError)}
-    for code in {*codes, 0, 4, 5, 70, 130}:
-        assert re.search(rf"\b{code}\b", text)
-
-
-def test_every_public_name_and_member_is_there(site: Path) -> None:
-    text = _text(site, "python")
-    for name in dpaudit.__all__:
-        assert name == "__version__" or f"dpaudit.{name}" in text
-    for member in ("raise_if_refuted", "least_caught", "epsilon_lower", "power_reached", "save", "beside"):
-        assert member in text
-
-
-def test_every_entry_of_the_catalogue_is_there(site: Path) -> None:
-    text = _text(site, "catalogue")
-    for room in rooms().values():
-        for entry in room:
-            assert all(each.name in text and each.title in text for each in (entry, *entry.twins.values()))
+def test_every_key_command_code_name_and_entry_is_there(site: Path) -> None:
+    for page, words in _words().items():
+        text = _text(site, page)
+        missing = {word for word in words if not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)}
+        assert not missing, page
+    told = _text(site, "spec")
+    settings = told.partition("The settings of a project")[2]
+    assert all(re.search(rf"\b{name}\b", settings) for name in (*IN_PROJECTS, *OWN))
+    assert re.search(r"\bruns\b[^|]{0,80}?\b1000000\b", told)  # a default beside its key
 
 
 def test_the_page_about_reports_shows_a_real_one(site: Path) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +16,8 @@ import pytest
 
 from dpaudit.cli.group import exit_code
 
-# what the specs of these tests point at; none draws anything, so no verdict here is left to chance
+# what the specs of these tests point at: whatever is drawn, `leak` tells its dataset, so no verdict is left to chance
+# (of a mechanism that draws nothing, each run that certifies has a process of its own)
 MECHANISMS = '''
 import os
 import time
@@ -23,9 +26,13 @@ def constant(data):
     """Tells nothing."""
     return 0
 
-def leak(data, times=1):
+def leak(data, rng, times=1):
     """Tells everything."""
-    return data * times
+    return data * times + 0.25 * rng.integers(2)
+
+def noisy(data, rng):
+    """Keeps a claim of 1, and half of it."""
+    return data + rng.laplace(scale=2.0)
 
 def dies(data):
     os._exit(0)
@@ -62,6 +69,10 @@ class Outcome:
     err: str
 
 
+Run = Callable[..., Outcome]
+Write = Callable[..., str]
+
+
 def spec(**keys: str | None) -> str:
     """An [[audit]] as text; a value is TOML as it stands, None leaves the key out."""
     table: dict[str, str | None] = {
@@ -94,7 +105,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def write(folder: Path) -> Callable[..., str]:
+def write(folder: Path) -> Write:
     """Writes a spec of the given audits and returns its name."""
 
     def writer(*audits: str, name: str = "spec.toml") -> str:
@@ -106,7 +117,7 @@ def write(folder: Path) -> Callable[..., str]:
 
 
 @pytest.fixture
-def dpaudit(folder: Path, capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+def dpaudit(folder: Path, capfd: pytest.CaptureFixture[str]) -> Run:
     """Runs a command line in this process; mechanisms run in another, as always."""
 
     def run(*arguments: str) -> Outcome:
@@ -129,3 +140,15 @@ def process(*arguments: str, **options: object) -> subprocess.Popen[str]:
         env=dict(os.environ),
         **options,  # type: ignore[call-overload]
     )
+
+
+def read_until(terminal: int, enough: Callable[[str], bool], seconds: float = 60.0) -> str:
+    """What stands on the terminal once it is enough, or its other end is closed."""
+    seen, deadline = "", time.monotonic() + seconds
+    while not enough(seen) and time.monotonic() < deadline:
+        if select.select([terminal], [], [], 0.1)[0]:
+            try:
+                seen += os.read(terminal, 1 << 16).decode(errors="replace")
+            except OSError:
+                break
+    return seen

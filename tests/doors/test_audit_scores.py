@@ -1,17 +1,18 @@
-"""`dpaudit audit-scores`: every kind of file, the exit codes, what is written, and refusals in one line."""
+"""`dpaudit audit-scores` and `audit-training`: every kind of file, the exit codes, what is written and gone on with."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import runpy
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.doors.conftest import Outcome
-
-Run = Callable[..., Outcome]
+from dpaudit import audit_training
+from dpaudit.training import load
+from tests.doors.conftest import Run
 
 RNG = np.random.default_rng(12)
 INSIDE, OUTSIDE = RNG.normal(2.0, 1.0, 200), RNG.normal(0.0, 1.0, 150)
@@ -43,9 +44,8 @@ def test_every_kind_of_file_gives_the_same_answer(dpaudit: Run, files: Path) -> 
 
 
 def test_exit_codes_and_what_is_written(dpaudit: Run, files: Path) -> None:
-    ended = dpaudit(
-        "audit-scores", "s.json", "--epsilon", "0.5", "--json", "r.json", "--plot", "r.svg", "--report", "r", *CP
-    )
+    written = ("--json", "r.json", "--plot", "r.svg", "--report", "r")
+    ended = dpaudit("audit-scores", "s.json", "--epsilon", "0.5", *written, *CP)
     assert ended.code == 1
     assert ended.out.endswith(f"report: {Path('r', 'scores.html')}\n")
     assert "REFUTED" in Path("r", "scores.md").read_text()
@@ -53,10 +53,10 @@ def test_exit_codes_and_what_is_written(dpaudit: Run, files: Path) -> None:
     stored = json.loads(Path("r.json").read_text())
     assert (stored["schema"], stored["refuted"], stored["decided_by"]) == ("dpaudit.scores/1", True, "clopper-pearson")
     assert Path("r.svg").read_text().startswith("<?xml")
-    assert dpaudit("audit-scores", "s.json", "--epsilon", "9", *CP).code == 0
-    claim = '{"form": "GaussianDP", "mu": 0.1}'
-    assert dpaudit("audit-scores", "s.json", "--claim", claim, *CP).code == 1
-    assert dpaudit("audit-scores", "counts.json", "--epsilon", "1", *CP).code == 1
+    gaussian = ("--claim", '{"form": "GaussianDP", "mu": 0.1}')
+    epsilons = (("s.json", "--epsilon", "9"), ("counts.json", "--epsilon", "1"))
+    codes = [dpaudit("audit-scores", *words, *CP).code for words in (*epsilons, ("s.json", *gaussian))]
+    assert codes == [0, 1, 1]
 
 
 def test_the_options_reach_the_audit(dpaudit: Run, files: Path) -> None:
@@ -76,8 +76,28 @@ def test_the_options_reach_the_audit(dpaudit: Run, files: Path) -> None:
 
 def test_a_table_of_another_shape_is_refused(dpaudit: Run, folder: Path) -> None:
     np.save("x.npy", np.arange(4.0))
-    assert dpaudit("audit-scores", "x.npy").err.startswith(
-        "error: x.npy: must be a table of two columns, score and member"
-    )
     np.savez("x.npz", first=np.arange(4.0))
-    assert dpaudit("audit-scores", "x.npz").err.startswith("error: x.npz: must hold an array 'in', got first")
+    for file, said in (("x.npy", "be a table of two columns, score and member"), ("x.npz", "hold an array 'in', got")):
+        assert dpaudit("audit-scores", file).err.startswith(f"error: {file}: must {said}")
+
+
+MODULE = "def null(included, rng):\n    return rng.normal(size=included.shape)\n"
+
+
+@pytest.mark.long
+def test_the_shell_and_python_give_one_result(dpaudit: Run, folder: Path) -> None:
+    (folder / "their_training.py").write_text(MODULE)
+    asked = ["audit-training", "their_training:null", "--canaries", "60", "--trainings", "2", "--epsilon", "0.5"]
+    assert dpaudit(*asked, "--report", "told", "--no-progress").code == 0
+    stored = load("told/training.json")
+    assert stored.repeat == (f"dpaudit {' '.join(asked)} --no-progress",)
+    null = runpy.run_path("their_training.py")["null"]  # the same source: it goes into the coins
+    assert replace(stored, repeat=()) == audit_training(null, canaries=60, epsilon=0.5, trainings=2)
+    for options, code in ((["--resume"], 0), (["--seed", "3", "--resume"], 2)):
+        assert dpaudit(*asked, "--report", "told", *options).code == code
+    (folder / "their_training.py").write_text(f"{MODULE}\n# another text\n")
+    assert dpaudit(*asked, "--report", "told", "--resume").code == 2
+    assert dpaudit("report", "told/training.json").out == f"{load('told/training.json')}\n"
+    assert dpaudit("report", "told/training.json", "--output", "told").code == 2  # it would be written over
+    assert dpaudit("report", "told/training.json", "--output", "page").code == 0
+    assert Path("page/training.html").exists()

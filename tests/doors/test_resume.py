@@ -21,10 +21,9 @@ from dpaudit.ledger.results import Ledger
 from dpaudit.ledger.runs import LedgerJournal, Run
 from dpaudit.results.result import fingerprint
 from dpaudit.results.stored import load
-from tests.doors.conftest import Outcome, document, process, spec
+from tests.doors.conftest import Outcome, Write, document, process, spec
+from tests.doors.conftest import Run as Command
 
-Cli = Callable[..., Outcome]
-Write = Callable[..., str]
 LEDGER = Path(".dpaudit/ledger.sqlite")
 NOISE = """
 import time, pathlib
@@ -41,6 +40,7 @@ def slow(data, rng):
     return SHIFT + data + rng.laplace(scale=scale())
 """
 LAPLACE = spec(mechanism='"dpaudit.catalogue.additive:laplace"', claim=None, pair=None)
+NOISY = spec(mechanism='"mechs:noisy"')
 SHORT = ("--report", "out", "--format", "json", "--no-progress", "--jobs", "1")
 
 
@@ -59,8 +59,6 @@ def provenance(folder: str, name: str) -> dict[str, Any]:
 
 
 def asked(query: str) -> list[Any]:
-    if not LEDGER.exists():
-        return []
     with closing(sqlite3.connect(LEDGER, timeout=30)) as connection:
         return connection.execute(query).fetchall()
 
@@ -76,7 +74,7 @@ def suite(folder: Path, write: Write) -> str:
 
 
 @pytest.fixture
-def interrupted(dpaudit: Cli, suite: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Outcome]:
+def interrupted(dpaudit: Command, suite: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Outcome]:
     """Runs the suite until so many tasks of an audit are stored; then it is interrupted."""
     keep = LedgerJournal.keep
 
@@ -96,7 +94,7 @@ def interrupted(dpaudit: Cli, suite: str, monkeypatch: pytest.MonkeyPatch) -> Ca
     return run
 
 
-def test_a_killed_run_goes_on_and_ends_as_if_nothing_had_been(dpaudit: Cli, interrupted: Any, suite: str) -> None:
+def test_a_killed_run_goes_on_and_ends_as_if_nothing_had_been(dpaudit: Command, interrupted: Any, suite: str) -> None:
     assert dpaudit("run", suite, *SHORT[2:], "--report", "whole", "--no-ledger", "--seed", "3").code == 0
     assert not LEDGER.exists()
     ended = interrupted(4, "--seed", "3")
@@ -107,9 +105,6 @@ def test_a_killed_run_goes_on_and_ends_as_if_nothing_had_been(dpaudit: Cli, inte
     assert (started.code, "note:" in started.err) == (5, False)
     running = process(*command.split()[1:])
     enough, deadline = "SELECT count(*) FROM shards WHERE audit = 2 AND stage = 2", time.monotonic() + 60
-    while not LEDGER.exists() or not asked("SELECT 1 FROM sqlite_master WHERE name = 'shards'"):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
     while asked(enough)[0][0] <= 3:
         assert running.poll() is None, running.communicate()
         assert time.monotonic() < deadline
@@ -120,8 +115,7 @@ def test_a_killed_run_goes_on_and_ends_as_if_nothing_had_been(dpaudit: Cli, inte
     ended = dpaudit(*command.split()[1:])
     assert ended.code == 0, ended.err
     assert results("out") == results("whole")
-    assert provenance("out", "quick")["interruptions"] == 1
-    assert provenance("out", "slow")["interruptions"] == 1
+    assert [provenance("out", name)["interruptions"] for name in ("quick", "slow")] == [1, 1]
     assert len(held) > 10
     assert asked("SELECT count(*) FROM shards") == [(0,)]  # their audits are recorded
     assert asked("SELECT number, name FROM results ORDER BY number") == [(1, "quick"), (2, "slow")]
@@ -132,7 +126,7 @@ def test_a_killed_run_goes_on_and_ends_as_if_nothing_had_been(dpaudit: Cli, inte
 
 
 def test_another_run_is_not_gone_on_with(
-    dpaudit: Cli, interrupted: Any, suite: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+    dpaudit: Command, interrupted: Any, suite: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor with a finished audit of it that would have another answer now: one suite, one version of everything."""
     interrupted(2)
@@ -181,7 +175,7 @@ def test_another_run_is_not_gone_on_with(
 
 
 def test_what_a_generator_of_its_own_drew_before_the_kill_does_not_certify_after_it(
-    dpaudit: Cli, interrupted: Any, suite: str, folder: Path
+    dpaudit: Command, interrupted: Any, suite: str, folder: Path
 ) -> None:
     """It starts again with its seed: the draws that chose the witness would come once more."""
     (folder / suite).write_text(document(spec(mechanism='"noise:noisy"', runs="3_000")))
@@ -200,7 +194,7 @@ def test_what_a_generator_of_its_own_drew_before_the_kill_does_not_certify_after
     assert "it was interrupted, so its runs are those of 2 processes" in ended.err
 
 
-def test_a_ledger_that_is_deleted_ends_the_run(dpaudit: Cli, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ledger_that_is_deleted_ends_the_run(dpaudit: Command, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     keep = Ledger.record
 
     def lost(ledger: Ledger, *given: Any, **keys: Any) -> int:
@@ -216,7 +210,7 @@ def test_a_ledger_that_is_deleted_ends_the_run(dpaudit: Cli, write: Write, monke
 
 
 def test_a_report_that_could_not_be_written_is_written_by_resuming(
-    dpaudit: Cli, write: Write, monkeypatch: pytest.MonkeyPatch
+    dpaudit: Command, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
@@ -234,7 +228,7 @@ def test_a_report_that_could_not_be_written_is_written_by_resuming(
     assert entry["source"] == "spec.toml"
 
 
-def test_a_failed_audit_is_not_run_again(dpaudit: Cli, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_audit_is_not_run_again(dpaudit: Command, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = write(
         spec(name='"spoils"', mechanism='"mechs:spoils"', pair='"mechs:pair"'),
         spec(name='"absent"', mechanism='"mechs:absent"'),
@@ -252,44 +246,19 @@ def test_a_failed_audit_is_not_run_again(dpaudit: Cli, write: Write, monkeypatch
     assert "no verdict   absent: " in ended.out
 
 
-def test_a_full_disk_ends_the_run_and_leaves_it_whole(
-    dpaudit: Cli, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("nth", [5, 9, None], ids=["fault at a commit", "at a later one", "full disk"])
+def test_a_disk_that_fails_ends_the_run_and_costs_nothing_but_a_resume(
+    dpaudit: Command, write: Write, monkeypatch: pytest.MonkeyPatch, nth: int | None
 ) -> None:
-    (folder / "noise.py").write_text("def much(data, rng):\n    return data + rng.laplace(scale=2.0)\n")
-    path = write(spec(mechanism='"noise:much"'))
-    opened = Database._connect
+    path, transaction, connect, seen = write(NOISY), Database.transaction, Database._connect, 0
+    assert dpaudit("run", path, "--report", "peace", *SHORT[2:], "--no-ledger").code == 0
     Database(LEDGER).close()
     ((pages,),) = asked("PRAGMA page_count")
-
-    def small(database: Database, mode: str) -> sqlite3.Connection:
-        connection = opened(database, mode)
-        connection.execute(f"PRAGMA max_page_count = {pages + 4}")
-        return connection
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Database, "_connect", small)
-        ended = dpaudit("run", path, *SHORT)
-    assert (ended.code, ended.err.count("\n")) == (3, 1)
-    assert "the disk is full; what was recorded before is whole: free space and go on" in ended.err
-    assert ended.err.rstrip().endswith("--resume")
-    assert asked("PRAGMA integrity_check") == [("ok",)]
-    stored = asked("SELECT count(*) FROM shards")
-    assert stored[0][0] > 0
-    ended = dpaudit("run", path, *SHORT, "--resume")
-    assert (ended.code, ended.err) == (0, "")
-    assert provenance("out", "it")["interruptions"] == 1
-
-
-def test_a_fault_at_a_commit_costs_nothing_but_a_resume(
-    dpaudit: Cli, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, whole, seen, nth = write(LAPLACE), Database.transaction, 0, 0
-    assert dpaudit("run", path, "--report", "peace", *SHORT[2:], "--no-ledger").code == 0
 
     @contextmanager
     def faulty(database: Database) -> Iterator[sqlite3.Connection]:
         nonlocal seen
-        with whole(database) as connection:
+        with transaction(database) as connection:
             yield connection
             seen += 1
             if seen == nth:
@@ -297,53 +266,48 @@ def test_a_fault_at_a_commit_costs_nothing_but_a_resume(
                 error.sqlite_errorname = "SQLITE_IOERR_FSYNC"
                 raise error
 
-    for turn in (5, 9):
-        seen, nth = 0, turn
-        with monkeypatch.context() as patch:
-            patch.setattr(Database, "transaction", faulty)
-            ended = dpaudit("run", path, *SHORT)
-        assert (ended.code, ended.err.count("\n")) == (3, 1)
-        assert "the disk failed, or its quota is used up" in ended.err
-        assert dpaudit("run", path, *SHORT, "--resume").code == 0
-        assert results("out") == results("peace")
-        shutil.rmtree("out")
+    def small(database: Database, mode: str) -> sqlite3.Connection:
+        connection = connect(database, mode)
+        connection.execute(f"PRAGMA max_page_count = {pages + 4}")
+        return connection
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Database, "transaction", faulty) if nth else patch.setattr(Database, "_connect", small)
+        ended = dpaudit("run", path, *SHORT)
+    assert (ended.code, ended.err.count("\n")) == (3, 1)
+    said = (
+        "or its quota is used up"
+        if nth
+        else "the disk is full; what was recorded before is whole: free space and go on"
+    )
+    assert said in ended.err
+    assert ended.err.rstrip().endswith("--resume")
+    assert asked("PRAGMA integrity_check") == [("ok",)]
+    ended = dpaudit("run", path, *SHORT, "--resume")
+    assert (ended.code, ended.err) == (0, "")
+    assert results("out") == results("peace")
+    assert provenance("out", "it")["interruptions"] == (nth != 9)  # by then the audit was recorded
 
 
-def test_without_a_usable_default_the_run_goes_on_without(dpaudit: Cli, write: Write, folder: Path) -> None:
+def test_without_a_usable_default_the_run_goes_on_without(
+    dpaudit: Command, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (folder / ".dpaudit").write_text("a file")
     ended = dpaudit("run", write(LAPLACE), *SHORT)
-    assert ended.code == 0
     note, *_ = ended.err.splitlines()
-    assert note.startswith("note: ledger .dpaudit/ledger.sqlite: ")
+    assert (ended.code, note.startswith("note: ledger .dpaudit/ledger.sqlite: ")) == (0, True)
     assert note.endswith("; this run is not recorded, and cannot be resumed")
-    (folder / ".dpaudit").unlink()
-    Database(LEDGER).close()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Database, "transaction", lambda _: (_ for _ in ()).throw(LedgerError("it is read-only")))
-        ended = dpaudit("run", "spec.toml", *SHORT)
-        assert ended.code == 0
-        assert ended.err == "note: it is read-only; this run is not recorded, and cannot be resumed\n"
-    shutil.rmtree(".dpaudit")
-    (folder / ".dpaudit").write_text("a file")
     for options in (("--resume",), ("--ledger", ".dpaudit/ledger.sqlite")):
         ended = dpaudit("run", "spec.toml", *options)
         assert (ended.code, ended.err.count("\n")) == (2, 1)
+    (folder / ".dpaudit").unlink()
+    Database(LEDGER).close()
+    monkeypatch.setattr(Database, "transaction", lambda _: (_ for _ in ()).throw(LedgerError("it is read-only")))
+    ended = dpaudit("run", "spec.toml", *SHORT)
+    assert (ended.code, ended.err) == (0, "note: it is read-only; this run is not recorded, and cannot be resumed\n")
 
 
-def test_options_that_do_not_go_together(dpaudit: Cli, write: Write) -> None:
-    path = write(LAPLACE)
-    for options, said in (
-        (("--no-ledger", "--resume"), "--no-ledger and --resume: give one of the two"),
-        (("--no-ledger", "--ledger", "x"), "--no-ledger and --ledger: give one of the two"),
-        (("--format", "json,word"), "--format: a format must be one of"),
-        (("--accepted", "none.toml"), "none.toml: there is no such file"),
-    ):
-        ended = dpaudit("run", path, *options)
-        assert (ended.code, ended.err.count("\n")) == (2, 1), ended.err
-        assert said in ended.err
-
-
-def test_the_ledger_of_the_project_holds_the_result(dpaudit: Cli, write: Write, folder: Path) -> None:
+def test_the_ledger_of_the_project_holds_the_result(dpaudit: Command, write: Write, folder: Path) -> None:
     (folder / "pyproject.toml").write_text('[tool.dpaudit]\nledger = "kept/all.sqlite"\n')
     git = folder / "bin" / "git"
     git.parent.mkdir()
@@ -361,10 +325,9 @@ def test_the_ledger_of_the_project_holds_the_result(dpaudit: Cli, write: Write, 
 
 
 def test_a_reviewed_finding_is_held_against_the_suite(
-    dpaudit: Cli, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
+    dpaudit: Command, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (folder / "noise.py").write_text("def little(data, rng):\n    return data + rng.laplace(scale=0.2)\n")
-    path = write(spec(mechanism='"noise:little"'))
+    path = write(spec(mechanism='"mechs:leak"'))
     monkeypatch.setattr(Run, "finish", lambda run: None)  # so that the same run may be taken up again
     assert dpaudit("run", path, *SHORT).code == 1
     (record,) = folder.glob("out/it-*.json")

@@ -1,23 +1,27 @@
-"""What a shell gives and a terminal shows: completion, what may be meant, searches, lines in its width, colours."""
+"""What a shell gives and a terminal shows: completion, lines in its width, colours; bars, and lines in a log."""
 
 from __future__ import annotations
 
+import io
+import math
 import os
+import pty
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from dpaudit import audit
+from dpaudit.auditing import watching as watchers
+from dpaudit.auditing.watching import SHORTER, Live, PlainLines, Watcher
 from dpaudit.cli import options
 from dpaudit.cli.options import laid_out
-from tests.doors.conftest import Outcome, spec
+from tests.cases import for_each
+from tests.doors.conftest import Write, read_until, spec
 
-Run = Callable[..., Outcome]
-Write = Callable[..., str]
 GOLDEN = Path(__file__).parents[1] / "golden"
 ESCAPE = re.compile(r"\x1b\[\d+m")
 COMPLETE = """
@@ -33,16 +37,6 @@ complete_words dpaudit run --ledger l
 """
 
 
-def test_the_catalogue_is_searched_by_words(dpaudit: Run) -> None:
-    found = dpaudit("catalogue", "Gaussian", "zcdp").out
-    assert "gaussian_zcdp.variance_as_sigma  breaks its claim" in found
-    assert len(found.splitlines()) == 6
-    assert "gaussian_zcdp" not in dpaudit("catalogue", "laplace noise").out
-    assert dpaudit("catalogue", "laplace").out.startswith("laplace: Laplace noise on a number\n")
-    missed = dpaudit("catalogue", "laplase")
-    assert (missed.code, missed.err) == (2, "error: the catalogue has no entry 'laplase'; did you mean 'laplace'?\n")
-
-
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
 def test_bash_completes_commands_options_and_files(tmp_path: Path) -> None:
     (tmp_path / "dpaudit").write_text(f'#!/bin/sh\nexec {sys.executable} -m dpaudit "$@"\n')
@@ -51,31 +45,16 @@ def test_bash_completes_commands_options_and_files(tmp_path: Path) -> None:
         "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
-    ended = subprocess.run(
-        ["bash", "-c", COMPLETE], env={**os.environ, **paths}, cwd=tmp_path, capture_output=True, text=True
-    )
+    environment = {**os.environ, **paths}
+    ended = subprocess.run(["bash", "-c", COMPLETE], env=environment, cwd=tmp_path, capture_output=True, text=True)
+    files = "files -o default\n\n"
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert ended.stdout.split("\n") == [
-        "catalogue calibrate",
-        "--isolation",
-        "files -o default",
-        "",
-        "files -o default",
-        "",
-        "",
-    ]
+    assert ended.stdout == f"catalogue calibrate\n--isolation\n{files}{files}"
 
 
 def test_lines_hang_within_the_width_and_commands_are_left_alone() -> None:
-    text = (
-        "could see       "
-        + "word " * 40
-        + "\n                "
-        + "more " * 30
-        + "\nrepeat          as typed\n"
-        + " " * 16
-        + "typed " * 30
-    )
+    indent = " " * 16
+    text = f"could see       {'word ' * 40}\n{indent}{'more ' * 30}\nrepeat          as typed\n{indent}{'typed ' * 30}"
     lines = laid_out(text, 60, colours=False).split("\n")
     *wrapped, typed = lines
     assert max(map(len, wrapped)) <= 60
@@ -106,13 +85,9 @@ def test_a_terminal_gets_verdicts_in_colour_and_nobody_colours_alone(
     monkeypatch.setattr(options.sys, "stdout", Terminal())
     monkeypatch.setattr(options.click, "echo", lambda text="", **how: shown.append((text, how.get("color"))))
     monkeypatch.setenv("COLUMNS", "70")
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    options.show(plain)
-    monkeypatch.setenv("NO_COLOR", "1")
-    options.show(plain)
-    monkeypatch.setenv("TERM", "dumb")
-    options.show(plain)
+    for name, value in (("TERM", "xterm"), ("NO_COLOR", "1"), ("TERM", "dumb")):
+        monkeypatch.setenv(name, value)
+        options.show(plain)
     (coloured, yes), (bare, no), (dumb, unsaid) = shown
     assert (yes, no, unsaid, dumb) == (True, False, None, plain)
     assert ESCAPE.sub("", coloured) == bare
@@ -122,9 +97,109 @@ def test_a_terminal_gets_verdicts_in_colour_and_nobody_colours_alone(
     assert max(map(len, told)) <= 70 < max(map(len, plain.partition("\nrepeat  ")[0].splitlines()))
 
 
-def test_printed_paths_lead_to_the_page(dpaudit: Run, write: Write) -> None:
-    ended = dpaudit("run", write(spec()), "--no-ledger", "--report", "out")
-    assert "\nreport: out/index.html\n" in ended.out
-    assert (
-        "\nreport: o/report.md\n" in dpaudit("run", "spec.toml", "--no-ledger", "--report", "o", "--format", "md").out
-    )
+def test_lines_come_at_most_every_few_seconds() -> None:
+    now, said = [100.0], []
+    lines = PlainLines(2, write=said.append, clock=lambda: now[0])
+    lines.audit(1, "first")
+    lines.plan(2_000, 1)
+    for stage in ("search", "certify"):
+        lines.begin(stage, 1_000)
+        for _ in range(10):
+            now[0] += 1.0
+            lines.advance(100)
+        lines.end()
+    lines.finished("done")
+    lines.audit(2, "second")
+    lines.begin("certify", 0)
+    now[0] += 4.0
+    lines.advance(1)
+    lines.failed("broken")
+    assert said == [
+        "[1/2] first: looking for an event, 25 % of 2,000 runs, 15.0 s left",
+        "[1/2] first: looking for an event, 50 % of 2,000 runs, 10.0 s left",
+        "[1/2] first: certifying, 75 % of 2,000 runs, 5.0 s left",
+        "[1/2] first: certifying, 100 % of 2,000 runs, 0.0 s left",
+        "[1/2] done",
+        "[2/2] broken",
+    ]
+
+
+def test_a_long_audit_says_before_how_long_it_takes() -> None:
+    """Once the first runs tell, and where no shorter time was asked for."""
+    for runs, left_s, told in ((1_000_000, math.inf, 1), (2_400, math.inf, 0), (1_000_000, 20.0, 0)):
+        said: list[str] = []
+        watcher = Watcher(write=said.append, clock=lambda: 0.0)
+        watcher.audit(1, "slow")
+        watcher.plan(runs, 2, left_s)
+        for _ in range(20):
+            watcher.speed(0.05, 1)
+        assert said == [f"slow: about 6 h 56 min (1,000,000 runs of 0.05 s, on 2 workers); {SHORTER}"] * told
+    now = [0.0]
+    watcher = Watcher(clock=lambda: now[0])
+    watcher.plan(100_000, 4)
+    watcher.speed(0.01, 8)
+    for _ in range(10):
+        now[0] += 1.0
+        watcher.advance(100)
+    assert 250 < (watcher.left_s() or 0.0) < 300  # by the speed of first runs, made one after the other: 990
+
+
+def test_without_progress_a_long_audit_is_told_of_once_and_has_no_bar(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a script and on a terminal; a short one says nothing. One place for both streams is no notebook."""
+    with monkeypatch.context() as patch:
+        both = io.StringIO()
+        patch.setattr("sys.stdout", both)
+        patch.setattr("sys.stderr", both)
+        with watchers.watching(1) as watcher:
+            assert not isinstance(watcher, Live)
+    monkeypatch.setattr(watchers, "on_terminal", lambda out: True)
+    monkeypatch.setattr(watchers, "SEEN_S", 0.0)
+    for long_s, told in ((0.0, 1), (1e9, 0)):
+        monkeypatch.setattr(watchers, "LONG_S", long_s)
+        audit(lambda data, rng: rng.random(), pair=(0, 1), epsilon=3.0, runs=2_000, n_jobs=1, progress=False)
+        said = capsys.readouterr()
+        assert (said.out, said.err.count("\n"), said.err.count(f"; {SHORTER}\n")) == ("", told, told)
+
+
+def test_a_bar_stands_below_what_another_program_writes() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    bar = Live(1, Terminal(), below=True)
+    bar.audit(1, "name")
+    bar.plan(100, 1)
+    bar.advance(50)
+    bar.tell("a line")
+    bar._put(bar.bar())
+    bar.close()
+    text = bar.out.getvalue()  # type: ignore[attr-defined]
+    assert "50 % of 100 runs" in text
+    assert "\r\na line\r\n" in text
+    assert text.count("\x1b7") == text.count("\x1b8")
+    assert text.endswith("\r\x1b[K\x1b8")
+
+
+@for_each(
+    ("setting", "live", "coloured"),
+    [({}, True, True), ({"CI": "true"}, False, False)],
+    nightly=[({"NO_COLOR": "1"}, True, False), ({"TERM": "dumb"}, False, False)],
+)
+def test_a_terminal_gets_bars(write: Write, setting: dict[str, str], live: bool, coloured: bool) -> None:
+    name = write(spec(name='"[red]one[/red]"'))
+    here, there = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", **setting}
+    command = [sys.executable, "-m", "dpaudit", "run", name]
+    with subprocess.Popen(command, stdin=there, stdout=subprocess.PIPE, stderr=there, env=environment) as running:
+        os.close(there)
+        seen = read_until(here, lambda _: False)
+        out = running.communicate(timeout=60)[0].decode()
+    os.close(here)
+    assert running.returncode == 0
+    assert out.startswith("dpaudit 0.1.0: 1 audit")
+    assert "\x1b" not in out
+    assert ("\x1b[?25l" in seen) == live  # the cursor is hidden while bars are drawn
+    assert ("\x1b[3" in seen or "\x1b[9" in seen) == coloured
+    assert "[red]one[/red]: not refuted, as expected" in seen  # a name is text, not markup

@@ -1,4 +1,4 @@
-"""The parts of the plugin: profiles and whose word goes first, records that travel, modules that travel by value."""
+"""The parts of the plugin: profiles, records and modules that travel; what a test is told for each kind of answer."""
 
 from __future__ import annotations
 
@@ -19,13 +19,21 @@ import cloudpickle
 import pytest
 
 from dpaudit import pytest_plugin, report
+from dpaudit.auditing.health.checks import check_compared
+from dpaudit.certify.evidence import Binned
 from dpaudit.errors import ClaimRefuted, InvalidSpec, UnsoundAudit
+from dpaudit.events import Event, Partition
+from dpaudit.events.features import Whole
 from dpaudit.ledger import baseline
+from dpaudit.ledger.results import Ledger
 from dpaudit.mechanisms import wrap
 from dpaudit.options import OPTIONS
-from dpaudit.pytest_plugin.auditor import _arguments, _described, _expected, _merged, by_value, check_patches
+from dpaudit.outputs.canonical import Pilot, Token
+from dpaudit.outputs.encode import encode_objects
+from dpaudit.pytest_plugin.auditor import Auditor, _arguments, _described, _expected, _merged, by_value, check_patches
 from dpaudit.pytest_plugin.ending import expired, suite_of, summary_lines, write_report
-from dpaudit.pytest_plugin.records import PROFILES, AuditOfTest, Defaults, Records, plan, settings_of
+from dpaudit.pytest_plugin.records import PROFILES, AuditOfTest, Defaults, Records, SessionState, plan, settings_of
+from dpaudit.results.result import AuditResult
 from tests.cases import for_each
 from tests.golden.example import kept, result
 
@@ -44,71 +52,47 @@ def test_loading_the_plugin_costs_a_session_next_to_nothing() -> None:
     seconds, *modules = ended.stdout.split()
     assert float(seconds) < 0.1  # 0.01 on a machine with nothing else to do
     assert {name.partition(".")[0] for name in modules} <= {"dpaudit", *sys.stdlib_module_names}
-    assert {name for name in modules if name.startswith("dpaudit")} == {
-        "dpaudit",
-        "dpaudit.base",
-        "dpaudit.base.presenter",
-        "dpaudit.base.validate",
-        "dpaudit.errors",
-        "dpaudit.options",
-        "dpaudit.version",
-        "dpaudit.pytest_plugin",
-        "dpaudit.pytest_plugin.records",
-    }
+    ours = {"dpaudit", "base", "base.presenter", "base.validate", "errors", "options", "version"}
+    found = {name.removeprefix("dpaudit.") for name in modules if name.startswith("dpaudit")}
+    assert found == ours | {"pytest_plugin", "pytest_plugin.records"}
 
 
-@for_each("text", ["1e999", "nan", "many", "-1", "199", "2.5e0", "2.5", ""])
+@for_each("text", ["1e999", "nan", "many", "-1", "199", "2.5", ""])
 def test_an_option_that_is_no_number_says_what_it_must_be(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="must be a whole number from 200 on, got "):
         RUNS(text)
-
-
-def test_runs_as_people_write_them() -> None:
-    assert [RUNS(text) for text in ("200", "200_000", "2e5")] == [200, 200_000, 200_000]
+    assert [RUNS(right) for right in ("200", "200_000", "2e5")] == [200, 200_000, 200_000]
 
 
 # --- profiles and whose word goes first ----------------------------------------------------------------------------
 
 
-def settled(said: dict[str, Any], **given: Any) -> tuple[int, int]:
-    command = {key: given.pop(key) for key in ("runs", "seed") if key in given}
-    found = plan(**{"profile": None, "settings": {}, **given}, command=command).settle(said)
-    return found["runs"], found["seed"]
-
-
-@pytest.mark.parametrize(
+@for_each(
     ("said", "given", "expected"),
     [
-        ({}, {}, (20_000, 0)),
-        ({}, {"settings": {"runs": 7_000, "seed": 2}}, (7_000, 2)),
-        ({}, {"settings": {"runs": 7_000, "seed": 2}, "profile": "ci"}, (200_000, 0)),
-        ({"runs": 300}, {"settings": {"runs": 7_000}, "profile": "ci"}, (300, 0)),
-        ({"runs": 300, "seed": 1}, {"runs": 400, "seed": 9, "settings": {"runs": 7_000}}, (400, 9)),
-        ({}, {"profile": "nightly", "fresh": 77, "settings": {"seed": 2}}, (5_000_000, 77)),
+        ({}, {}, {"runs": 20_000, "seed": 0}),
+        ({}, {"settings": {"runs": 7_000, "seed": 2}}, {"runs": 7_000, "seed": 2}),
+        ({}, {"settings": {"runs": 7_000, "seed": 2}, "profile": "ci"}, {"runs": 200_000, "seed": 0}),
+        ({"runs": 300}, {"settings": {"runs": 7_000}, "profile": "ci"}, {"runs": 300, "seed": 0}),
+        ({"runs": 300, "seed": 1}, {"command": {"runs": 400, "seed": 9}, "settings": {"runs": 7}}, {"runs": 400}),
+        ({}, {"profile": "nightly", "fresh": 77, "settings": {"seed": 2}}, {"runs": 5_000_000, "seed": 77}),
+        # a time limit of the test goes before the usual runs, beside its own, and behind those of the command line
+        ({"max_time_s": 9.0}, {}, {"max_time_s": 9.0, "runs": None}),
+        ({"max_time_s": 9.0, "runs": 700}, {}, {"max_time_s": 9.0, "runs": 700}),
+        ({"max_time_s": 9.0}, {"command": {"runs": 500}}, {"max_time_s": None, "runs": 500}),
     ],
 )
 def test_the_command_line_then_the_test_then_the_project(
-    said: dict[str, Any], given: dict[str, Any], expected: tuple[int, int]
+    said: dict[str, Any], given: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    assert settled(said, **given) == expected
+    settled = plan(**{"profile": None, "command": {}, "settings": {}, **given}).settle(said)
+    assert {key: settled.get(key) for key in expected} == expected
 
 
 def test_a_new_seed_each_night_and_the_same_confidence_always() -> None:
-    seeds = {settled({}, profile="nightly")[1] for _ in range(4)}
-    assert len(seeds) == 4  # by chance fewer: 1.4e-9
-    usual = [plan(profile=each, command={}, settings={}).usual for each in PROFILES]
-    assert {each["confidence"] for each in usual} == {1 - 1e-6}
-
-
-def test_runs_of_the_command_line_go_before_a_time_limit_of_the_test() -> None:
-    found = plan(profile=None, command={"runs": 500}, settings={}).settle({"max_time_s": 9.0})
-    assert "max_time_s" not in found
-
-
-def test_a_time_limit_of_the_test_goes_before_the_usual_runs_and_beside_its_own() -> None:
-    usual = plan(profile=None, command={}, settings={})
-    assert "runs" not in usual.settle({"max_time_s": 9.0})
-    assert usual.settle({"max_time_s": 9.0, "runs": 700})["runs"] == 700
+    plans = [plan(profile=each, command={}, settings={}) for each in (*PROFILES, *["nightly"] * 3)]
+    assert len({each.settle({})["seed"] for each in plans}) == 5  # 0 and four; by chance fewer: 1.4e-9
+    assert {each.usual["confidence"] for each in plans} == {1 - 1e-6}
 
 
 @for_each(
@@ -128,16 +112,13 @@ def test_a_time_limit_of_the_test_goes_before_the_usual_runs_and_beside_its_own(
 def test_a_header_needs_little_of_the_settings(text: str, expected: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(text)
     assert settings_of(tmp_path) == expected
-
-
-def test_the_file_of_accepted_findings_is_that_of_the_command_line() -> None:
-    assert pytest_plugin.ACCEPTED == baseline.DEFAULT
+    assert pytest_plugin.ACCEPTED == baseline.DEFAULT  # the file of accepted findings is that of the command line
 
 
 # --- what a test and its markers say -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("marked", "said", "expected"),
     [
         ([{"epsilon": 1.0, "delta": 1e-6}], {"epsilon": 2.0}, {"epsilon": 2.0, "delta": 1e-6}),
@@ -153,21 +134,19 @@ def test_the_innermost_word_is_the_last(
     assert _merged(marked, said) == expected
 
 
-def test_what_is_expected() -> None:
-    assert _expected([], None) == "not-refuted"
-    assert _expected([{"expect": "refuted"}], None) == "refuted"
-    assert _expected([{"expect": "refuted"}], "not-refuted") == "not-refuted"
+def test_keywords_and_what_is_expected() -> None:
+    asked = [_expected([], None), _expected([{"expect": "refuted"}], None)]
+    assert [*asked, _expected([{"expect": "refuted"}], "not-refuted")] == ["not-refuted", "refuted", "not-refuted"]
     with pytest.raises(InvalidSpec, match="expect must be 'not-refuted', 'refuted' or 'bits', got 'broken'"):
         _expected([], "broken")
-
-
-def test_keywords_are_those_of_the_library() -> None:
     found = _arguments("m", {"epsilon": 1.0})
     assert (found["epsilon"], found["stopping"], found["backend"]) == (1.0, "fixed", None)
-    with pytest.raises(InvalidSpec, match="audit has no keyword 'epsillon'; it has: expect, pair, pairs, data, claim"):
-        _arguments("m", {"epsillon": 1.0})
-    with pytest.raises(InvalidSpec, match="audit has no keyword 'mechanism'"):
-        _arguments("m", {"mechanism": 1.0})
+    for key, told in (
+        ("epsillon", "'epsillon'; it has: expect, pair, pairs, data, claim"),
+        ("mechanism", "'mechanism'"),
+    ):
+        with pytest.raises(InvalidSpec, match=f"audit has no keyword {told}"):
+            _arguments("m", {key: 1.0})
 
 
 def top(data: Any, rng: Any) -> Any:
@@ -182,25 +161,13 @@ class Caller:
         return data
 
 
-def held() -> list[Callable[..., Any]]:
-    from functools import partial
-
-    return [lambda data, rng: data, partial(top), Caller(), Caller().method]
-
-
-def test_a_function_that_a_module_holds_keeps_its_name() -> None:
-    found = _described(wrap(top), "the audit")
-    assert found is not None
-    assert (found.name, found.reference is None) == ("top", False)
-
-
-@pytest.mark.parametrize("number", range(4))
-def test_others_belong_to_their_audit_alone(number: int) -> None:
-    """So that an accepted finding on one never covers another that happens to have its name."""
-    found = _described(wrap(held()[number]), "the audit")
-    assert found is not None
-    assert found.reference is None
-    assert found.name.startswith("the audit: ")
+@for_each("given", [lambda data, rng: data, partial(top), Caller(), Caller().method])
+def test_only_a_function_that_a_module_holds_keeps_its_name(given: Callable[..., Any]) -> None:
+    """So that an accepted finding on another never covers one that happens to have its name."""
+    named, own = _described(wrap(top), "the audit"), _described(wrap(given), "the audit")
+    assert named is not None is not own
+    assert (named.name, named.reference is None) == ("top", False)
+    assert (own.name.startswith("the audit: "), own.reference is None) == (True, True)
 
 
 # --- records -------------------------------------------------------------------------------------------------------
@@ -238,11 +205,7 @@ def test_what_did_not_fail_its_test_is_told() -> None:
     assert [(each.test, each.attempt) for each in records.retried] == [("told", 1), ("untold", 1)]
     lines = summary_lines(records, Defaults("ci", {"runs": 200_000, "seed": 0}, {}), None, [])
     assert lines[2:] == [
-        *[
-            "REFUTED  epsilon >= 1.8 > 1: fails",
-            "REFUTED  epsilon >= 1.8 > 1: told",
-            "REFUTED  epsilon >= 1.8 > 1: untold",
-        ],
+        *[f"REFUTED  epsilon >= 1.8 > 1: {test}" for test in ("fails", "told", "untold")],
         "caught: REFUTED, but its test did not fail",
         "marked: REFUTED, but its test did not fail",
         "weak: TOO LITTLE POWER, but its test did not fail",
@@ -263,15 +226,13 @@ def test_the_bound_is_the_last_to_go_where_a_line_is_short() -> None:
 
 def test_a_summary_tells_what_is_wrong() -> None:
     records = Records()
-    records.add(
-        [
-            record(verdict="REFUTED", as_expected=False, bound="epsilon >= 1.8 > 1").to_dict(),
-            record(number=2, verdict="REFUTED", as_expected=True, accepted="f0f0", in_part=True).to_dict(),
-            record(number=3, verdict="NOT_REFUTED", as_expected=True, bits_refuted=True, problem="disk full").to_dict(),
-            record(number=4, verdict=None, as_expected=False, error="it died", confidence=0.5).to_dict(),
-        ],
-        "failed",
-    )
+    told: list[dict[str, Any]] = [
+        {"verdict": "REFUTED", "as_expected": False, "bound": "epsilon >= 1.8 > 1"},
+        {"verdict": "REFUTED", "accepted": "f0f0", "in_part": True},
+        {"verdict": "NOT_REFUTED", "bits_refuted": True, "problem": "disk full"},
+        {"verdict": None, "as_expected": False, "error": "it died", "confidence": 0.5},
+    ]
+    records.add([record(number=number, **each).to_dict() for number, each in enumerate(told, 1)], "failed")
     lines = summary_lines(records, Defaults("ci", {"runs": 200_000, "seed": 0}, {}), None, ["expired: x"])
     assert lines == [
         "4 audits: 2 refuted, 1 not refuted, 1 without verdict; 1 verdict not as expected, 1 finding on bits, "
@@ -296,15 +257,13 @@ def test_a_suite_is_made_of_what_was_stored_and_of_what_was_lost(tmp_path: Path)
     past = {"accepted": today - timedelta(days=9), "until": today - timedelta(days=1)}
     baseline.write_baseline(accepted, [fresh, replace(fresh, fingerprint="0" * 16, **past)])
     records = Records()
-    records.add(
-        [
-            record(verdict="REFUTED", file="a.json").to_dict(),
-            record(number=2, verdict="REFUTED", file="b.json").to_dict(),
-            record(number=3, verdict=None, error="the worker died", exit_code=3).to_dict(),
-            record(number=4, file="a.json").to_dict(),
-        ],
-        "failed",
-    )
+    told: list[dict[str, Any]] = [
+        {"verdict": "REFUTED", "file": "a.json"},
+        {"verdict": "REFUTED", "file": "b.json"},
+        {"verdict": None, "error": "the worker died", "exit_code": 3},
+        {"file": "a.json"},
+    ]
+    records.add([record(number=number, **each).to_dict() for number, each in enumerate(told, 1)], "failed")
     suite = suite_of(records, tmp_path, accepted)
     assert suite.entries[0].result == whole
     assert suite.entries[0].covered
@@ -318,7 +277,6 @@ def test_a_suite_is_made_of_what_was_stored_and_of_what_was_lost(tmp_path: Path)
     assert "0" * 16 in line
     assert expired(None) == ()
     assert "there is no such file" in expired(tmp_path / "none.toml")[0]
-    assert kept().verdict.value == "NOT_REFUTED"
 
 
 def test_the_report_has_its_usual_formats_and_fails_no_session_with_a_traceback(
@@ -346,19 +304,17 @@ def module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return made
 
 
-def test_functions_of_test_modules_travel_whole(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_functions_of_test_modules_travel_whole_and_what_cannot_is_imported(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = cloudpickle.list_registry_pickle_by_value()
+    with by_value([module], module.locked):
+        assert pickle.loads(cloudpickle.dumps(module.locked)) is module.locked
     with by_value([module], module.f):
         sent = cloudpickle.dumps(module.f)
     assert cloudpickle.list_registry_pickle_by_value() == before
     monkeypatch.delitem(sys.modules, "test_of_somebody")
     assert pickle.loads(sent)(2) == 6
-
-
-def test_what_cannot_travel_is_left_to_be_imported(module: ModuleType) -> None:
-    with by_value([module], module.locked):
-        assert pickle.loads(cloudpickle.dumps(module.locked)) is module.locked
-    assert "test_of_somebody" not in cloudpickle.list_registry_pickle_by_value()
 
 
 def test_a_change_that_no_worker_sees_is_told(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -370,3 +326,186 @@ def test_a_change_that_no_worker_sees_is_told(module: ModuleType, monkeypatch: p
     with pytest.raises(InvalidSpec, match=r"monkeypatch has changed test_of_somebody\.scale in this process"):
         check_patches(monkeypatch, [], module.f)
     check_patches(None, [], module.f)
+
+
+Answering = Callable[..., Auditor]
+PLAN: Defaults = plan(profile=None, command={}, settings={})
+
+
+@pytest.fixture
+def answering(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Answering:
+    """An auditor whose audits have this answer."""
+
+    def made(answer: AuditResult | Exception, folder: Path | None = None, accepted: Path | None = None) -> Auditor:
+        def answered(*_: Any) -> AuditResult:
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        monkeypatch.setattr(Auditor, "_result", answered)
+        session = SessionState(PLAN, tmp_path, folder, "rep", accepted)
+        return Auditor(session, "t.py::test_it", "pytest t.py::test_it", ())
+
+    return made
+
+
+def accepting(path: Path, until: int) -> Path:
+    """A file with the finding of the example, accepted until so many days from now."""
+    today = date.today()
+    acceptance = baseline.accept(result(), reason="known", until=today, today=today)
+    days = {"accepted": today - timedelta(days=90), "until": today + timedelta(days=until)}
+    return baseline.write_baseline(path, [replace(acceptance, **days)])
+
+
+def test_a_result_is_given_and_a_refutation_is_an_assertion_error(answering: Answering, tmp_path: Path) -> None:
+    audit = answering(kept())
+    assert audit("f") == kept()
+    (record,) = audit.audited
+    assert (record["verdict"], record["as_expected"], record["confidence"]) == ("NOT_REFUTED", True, 1 - 1e-6)
+    audit = answering(result(), folder=tmp_path)
+    with pytest.raises(ClaimRefuted, match=r"\AREFUTED  noisy count: epsilon >= 1.96") as caught:
+        audit("f")
+    assert isinstance(caught.value, AssertionError)
+    assert (caught.value.__cause__, caught.value.__suppress_context__) == (None, True)
+    (record,) = audit.audited
+    assert (record["verdict"], record["as_expected"]) == ("REFUTED", False)
+    assert (tmp_path / record["file"]).is_file()
+    assert f"dpaudit accept rep/{record['file']} " in str(caught.value)
+
+
+def test_a_known_violation_or_known_bits_are_found_or_the_test_fails(answering: Answering) -> None:
+    plain, refuted = kept(), result()
+    bits = replace(plain, representation=refuted.main)
+    looked: dict[str, Any] = {"expect": "bits", "representation": True}
+    for answer, asked in ((refuted, {"expect": "refuted"}), (bits, looked)):
+        audit = answering(answer)
+        assert audit("f", **asked) == answer
+        assert (audit.audited[0]["expect"], audit.audited[0]["as_expected"]) == (asked["expect"], True)
+        audit = answering(plain)
+        with pytest.raises(AssertionError, match=r"\ANOT FOUND  noisy count, whole noise: "):
+            audit("f", **asked)
+        assert not audit.audited[0]["as_expected"]
+    with pytest.raises(ClaimRefuted):
+        answering(refuted)("f", **looked)
+    with pytest.raises(InvalidSpec, match="needs representation=True"):
+        answering(bits)("f", expect="bits")
+
+
+def test_power_that_is_not_there_is_no_success(answering: Answering) -> None:
+    made = kept()
+    weak = replace(made, spec={**made.spec, "detect": {"epsilon": 1.001, "mass": 0.001}})
+    audit = answering(weak)
+    with pytest.raises(AssertionError, match=r"\ATOO LITTLE POWER  noisy count, whole noise: "):
+        audit("f")
+    assert (audit.audited[0]["exit_code"], audit.audited[0]["as_expected"]) == (4, True)
+
+
+@for_each(
+    ("error", "told", "code"),
+    [(UnsoundAudit("it died"), "it died", 3), (RuntimeError("a bug"), "internal error: RuntimeError: a bug", 70)],
+)
+def test_no_verdict_is_never_a_success_and_a_fault_of_ours_keeps_its_traceback(
+    answering: Answering, error: Exception, told: str, code: int
+) -> None:
+    audit = answering(error)
+    for _ in range(2):
+        with pytest.raises(type(error), match=str(error)):
+            audit("f", expect="refuted")
+    keys = ("number", "verdict", "exit_code", "error")
+    assert [[each[key] for key in keys] for each in audit.audited] == [[1, None, code, told], [2, None, code, told]]
+
+
+def test_a_test_that_is_run_again_keeps_the_result_of_its_first_try(answering: Answering, tmp_path: Path) -> None:
+    first = answering(kept(), folder=tmp_path)
+    first("f")
+    again = answering(kept(), folder=tmp_path)
+    again.audited, again.attempt = first.audited, 2
+    again("f")
+    files = [each["file"] for each in first.audited]
+    assert files[1] == files[0].replace(".json", "-2.json")
+    assert all((tmp_path / file).is_file() for file in files)
+    assert [(each["attempt"], each["number"]) for each in first.audited] == [(1, 1), (2, 1)]
+
+
+@for_each(
+    ("label", "told"),
+    [
+        ("raised NameError", "raised NameError"),
+        ("object coroutine", "gave an object of the type coroutine"),
+        ("timed out", "took longer than run_timeout_s"),
+        ("None", "gave None"),
+        ("nan", "gave no number"),
+        ("'raised'", None),  # a text that an output is
+        ("7", None),
+    ],
+)
+def test_runs_that_give_no_answer_are_no_verdict(label: str, told: str | None) -> None:
+    made = kept()
+    witness = replace(made.witness, event=Event(Whole(), (), (Token(label, 7),)))
+    always = replace(made.evidence, hits_p=made.evidence.runs_p, hits_q=made.evidence.runs_q)
+    check_compared(witness, made.evidence, "one leaves")  # on one side more often than on the other
+    if told is None:
+        check_compared(witness, always, "one leaves")
+        return
+    with pytest.raises(UnsoundAudit, match=f"every run on the pair 'one leaves' {told}.*: nothing was compared"):
+        check_compared(witness, always, "one leaves")
+    one, other = (encode_objects([kind] * 3) for kind in (None, 1.0))
+    check_compared(witness, always, "one leaves", Pilot(one, other))  # search saw another output: this one is frequent
+    with pytest.raises(UnsoundAudit, match="nothing was compared"):
+        check_compared(witness, always, "one leaves", Pilot(one, one))
+    one_bin = replace(witness, event=Partition(Whole(), (witness.event,)))
+    with pytest.raises(UnsoundAudit, match="nothing was compared"):
+        check_compared(one_bin, Binned((7,), (8,), 7, 8), "one leaves")
+
+
+def test_an_accepted_finding_fails_no_test_until_it_expires(answering: Answering, tmp_path: Path) -> None:
+    audit = answering(result(), accepted=accepting(tmp_path / "accepted.toml", 1))
+    assert audit("f") == result()
+    assert audit.audited[0]["accepted"] is not None
+    with pytest.raises(ClaimRefuted):
+        answering(result(), accepted=accepting(tmp_path / "accepted.toml", -1))("f")
+    other = replace(result(), spec={**result().spec, "claim": {**result().spec["claim"], "epsilon": 1.1}})
+    with pytest.raises(ClaimRefuted):
+        answering(other, accepted=accepting(tmp_path / "accepted.toml", 1))("f")
+    with pytest.raises(AssertionError, match="NOT FOUND"):  # what is accepted is no known violation
+        answering(kept(), accepted=accepting(tmp_path / "accepted.toml", 1))("f", expect="refuted")
+
+
+@for_each(
+    ("file", "text", "words"),
+    [
+        ("accepted.toml", "schema = 7\n", "schema must be"),
+        ("pyproject.toml", "[tool.dpaudit]\nrusn = 3\n", "rusn"),
+    ],
+)
+def test_acceptances_or_settings_that_are_none_are_told_before_anything_runs(
+    answering: Answering, tmp_path: Path, file: str, text: str, words: str
+) -> None:
+    (tmp_path / file).write_text(text)
+    accepted = tmp_path / "accepted.toml" if file == "accepted.toml" else None
+    with pytest.raises(InvalidSpec, match=words):
+        answering(AssertionError("it ran"), accepted=accepted)("f")
+
+
+def test_a_result_that_cannot_be_written_keeps_its_verdict(answering: Answering, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    audit = answering(result(), folder=tmp_path / "file")
+    with pytest.raises(ClaimRefuted):
+        audit("f")
+    (record,) = audit.audited
+    assert record["verdict"] == "REFUTED"
+    assert "could not be written" in record["problem"]
+
+
+def test_a_ledger_that_the_project_names_records_every_result(answering: Answering, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.dpaudit]\nledger = 'kept.sqlite'\n")
+    audit = answering(result())
+    audit("f", expect="refuted")
+    with pytest.raises(ClaimRefuted):
+        audit("f")
+    with Ledger(tmp_path / "kept.sqlite", read_only=True) as ledger:
+        assert [record.name for record in ledger.results()] == ["noisy count"] * 2
+    (tmp_path / "kept.sqlite").write_text("no database")
+    with pytest.raises(ClaimRefuted):
+        audit("f")
+    assert "kept.sqlite" in audit.audited[-1]["problem"]

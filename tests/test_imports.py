@@ -97,7 +97,7 @@ def test_the_core_passes_its_tests_without_the_catalogue(tmp_path: Path) -> None
     assert ended.returncode == 0, ended.stdout[-4_000:] + ended.stderr[-4_000:]
     passed = re.search(r"(\d+) passed", ended.stdout)
     assert passed is not None
-    assert int(passed[1]) > 40
+    assert int(passed[1]) > 30
 
 
 # No Windows is here: a fresh interpreter is stripped of the modules and functions that it would not have.

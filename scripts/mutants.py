@@ -270,11 +270,11 @@ def _in_fork(session: pytest.Session, swapped: dict[CodeType, CodeType], folder:
 
 
 def swaps(before: str, after: str, file: str) -> dict[CodeType, CodeType]:
-    """The code of each function that a fault changes, with its code after it.
+    """The code of each function that a fault changes, with its code after it; of what holds that function, too.
 
     >>> old, new = (f"def f(x):\\n    return x {sign} 1\\ndef g():\\n    pass" for sign in "+-")
-    >>> [each.co_name for each in swaps(old, new, "")]
-    ['f']
+    >>> sorted(each.co_name for each in swaps(old, new, ""))
+    ['<module>', 'f']
     """
     codes: list[dict[tuple[str, int], CodeType]] = []
     for text in (before, after):

@@ -259,28 +259,34 @@ def test_a_mutant_that_changes_no_answer_is_one_of_today_and_has_a_reason() -> N
     assert all(reason.strip() for reason in excused.values())
 
 
+def _tree(folder: Path, tests: mutants.Covered) -> mutants.Tree:
+    """Files that no commit holds, without a process that has collected their tests."""
+    tree = object.__new__(mutants.Tree)
+    tree.folder, tree.tests, tree.passing = folder, tests, {}
+    return tree
+
+
 @for_each(
     ("with_it", "without", "outcome"),
     [
         (0, 1, "survived"),  # what passes with a fault need not be run again
         (1, 0, "killed"),
         (mutants.LATE, 0, "timed out"),
-        (4, 0, "exit 4"),
+        (4, 0, "killed"),
         *((code, code, mutants.UNSOUND) for code in (1, mutants.LATE, 4, 5)),
     ],
 )
-def test_only_tests_that_fail_by_the_mutant_kill_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_it: int, without: int, outcome: str
-) -> None:
+def test_only_tests_that_fail_by_the_mutant_kill_it(tmp_path: Path, with_it: int, without: int, outcome: str) -> None:
     file, source = tmp_path / "doubled.py", "def double(x):\n    return x + x\n"
     file.write_text(source)
     mutant = mutants.Mutant("double", file.name, 2, source.index("x + x"), source.index("x + x") + 5, "3 * x")
-    tests = mutants.Covered({"test": 0.1}, {(file.name, 2): {"test"}})
-    monkeypatch.setattr(mutants, "_pytest", lambda *_: with_it if "3 * x" in file.read_text() else without)
-    passes = lambda chosen: mutants.run_of(tmp_path, chosen, tests) == 0  # noqa: E731
-    assert mutants.killed(tmp_path, mutant, tests, passes) == outcome
+    tree = _tree(tmp_path, mutants.Covered({"test": 0.1}, {(file.name, 2): {"test"}}))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tree, "_forked", lambda file, before, after, chosen: with_it if "3 * x" in after else without)
+        patch.setattr(tree, "_run", lambda chosen: with_it if "3 * x" in file.read_text() else without)
+        assert tree.killed(mutant) == outcome
     assert file.read_text() == source
-    assert mutants.killed(tmp_path, mutant, mutants.Covered({}, {}), passes) == "no test"
+    assert _tree(tmp_path, mutants.Covered({}, {})).killed(mutant) == "no test"
 
 
 def test_what_only_other_processes_run_is_tried_on_the_tests_of_its_room() -> None:
@@ -296,8 +302,11 @@ def test_a_module_that_a_mutant_leaves_unreadable_is_killed(tmp_path: Path) -> N
     known = "test_doubled.py::test_size"
     tests = mutants.Covered({known: 0.1}, {("doubled.py", 1): {known}})
     mutant = mutants.Mutant("SIZE", "doubled.py", 1, 7, 8, "2 / 0")
-    assert mutants.killed(tmp_path, mutant, tests, lambda chosen: True) == "killed"
-    assert mutants.run_of(tmp_path, (known,), tests) == 0
+    tree = _tree(tmp_path, tests)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tree, "_forked", lambda *_: mutants.UNCHANGED)  # a function that holds no fault
+        assert tree.killed(mutant) == "killed"
+    assert tree._run((known,)) == 0
 
 
 # how an extra is installed: the way this package was, as pip wrote it down; never by the bare name alone

@@ -199,9 +199,7 @@ def test_a_default_beside_a_kept_answer_is_no_sign_of_fresh_noise(stopping: str)
 
 
 @for_each(
-    ("runs", "confidence", "stopping"),
-    [(200, 0.95, "anytime"), (400, 0.9, "fixed")],
-    nightly=[(230, 0.95, "anytime")],
+    ("runs", "confidence", "stopping"), [(200, 0.95, "anytime"), (400, 0.9, "fixed")], nightly=[(230, 0.95, "anytime")]
 )
 def test_a_tiny_audit_of_a_cache_is_not_certified(runs: int, confidence: float, stopping: str) -> None:
     """Also where bets win last on one process."""

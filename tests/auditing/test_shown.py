@@ -129,10 +129,7 @@ def test_another_claim_mechanism_or_distance_is_another_finding(change: dict[str
 def test_failures_and_bits_are_findings_of_their_own() -> None:
     raised = [{"label": "raised ValueError", "code": 3}]
     text = [{"label": "'raised'", "code": 3}]
-    kinds = {
-        "failure": witness(tokens=raised),
-        "calibration": witness(tokens=raised + text),
-    }
+    kinds = {"failure": witness(tokens=raised), "calibration": witness(tokens=raised + text)}
     assert {event_class(each) for each in kinds.values()} == set(kinds)
     assert event_class(witness(tokens=raised, intervals=[[0.0, 1.0]])) == "calibration"
     made = example.result()

@@ -174,10 +174,7 @@ def test_the_noise_that_a_process_keeps_is_no_refutation_without_a_condition() -
 @pytest.mark.long
 @for_each(
     "mechanism, keeps",
-    [
-        (unsound.kept_by_a_bounded_cache, True),
-        (unsound.counted, False),
-    ],
+    [(unsound.kept_by_a_bounded_cache, True), (unsound.counted, False)],
     nightly=[
         (unsound.kept_by_a_thread, True),
         (unsound.kept_by_no_one, False),

@@ -104,10 +104,7 @@ def test_a_file_that_is_not_executable_and_one_that_no_path_finds_are_no_verdict
             ask(given)
 
 
-@for_each(
-    "pair",
-    [([object()], [1]), ([np.int64(1)], [np.int64(2)]), ({1, "a"}, {2, "a"}), ([1j], [2j])],
-)
+@for_each("pair", [([object()], [1]), ([np.int64(1)], [np.int64(2)]), ({1, "a"}, {2, "a"}), ([1j], [2j])])
 def test_data_that_json_cannot_hold_is_no_verdict(pair: Any) -> None:
     """Never a program that was not even started, found to be not refuted."""
     with pytest.raises((UnsoundAudit, InvalidSpec), match="JSON"):

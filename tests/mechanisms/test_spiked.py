@@ -169,12 +169,7 @@ def test_a_spiked_pair_is_recorded_as_the_pair(seal: bool) -> None:
 
 @for_each(
     ("p", "q", "why"),
-    [
-        (1.2, 0.0, "p must be in"),
-        (0.2, -0.1, "q must be in"),
-        (0.1, 0.2, "q <= p and p"),
-        (0.7, 0.4, r"p \+ q <= 1"),
-    ],
+    [(1.2, 0.0, "p must be in"), (0.2, -0.1, "q must be in"), (0.1, 0.2, "q <= p and p"), (0.7, 0.4, r"p \+ q <= 1")],
 )
 def test_bad_sizes_and_marks_are_refused(p: float, q: float, why: str) -> None:
     with pytest.raises(InvalidSpec, match=why):

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,84 +27,61 @@ from tests.events.samples import Side, odd_outputs, outputs_of, rates, search
 Rng = np.random.Generator
 
 
-def index_and_value(first: bool) -> Side:
+def index_and_value(first: bool, rng: Rng) -> tuple[int, float]:
     """Both coordinates say a little; together they say more than either."""
-
-    def run(rng: Rng) -> tuple[int, float]:
-        return int(rng.random() < (0.7 if first else 0.3)), float(rng.normal(1.0 if first else 0.0))
-
-    return run
+    return int(rng.random() < (0.7 if first else 0.3)), float(rng.normal(1.0 if first else 0.0))
 
 
-def equality(first: bool) -> Side:
-    def run(rng: Rng) -> tuple[float, float]:
-        value = float(rng.normal())
-        return value, value if rng.random() < (0.5 if first else 0.05) else float(rng.normal())
-
-    return run
+def equality(first: bool, rng: Rng) -> tuple[float, float]:
+    value = float(rng.normal())
+    return value, value if rng.random() < (0.5 if first else 0.05) else float(rng.normal())
 
 
-def argmax(first: bool) -> Side:
+def argmax(first: bool, rng: Rng) -> tuple[float, ...]:
     """The greatest is the first or the second; each coordinate alone hardly moves."""
-
-    def run(rng: Rng) -> tuple[float, float, float]:
-        base = rng.normal(0.0, 50.0)
-        place = int(rng.random() < (0.8 if first else 0.2))
-        values = base + rng.random(3)
-        values[place] = base + 2.0
-        return values[0], values[1], values[2]
-
-    return run
+    base = rng.normal(0.0, 50.0)
+    place = int(rng.random() < (0.8 if first else 0.2))
+    values = base + rng.random(3)
+    values[place] = base + 2.0
+    return tuple(values)
 
 
-def presence(first: bool) -> Side:
+def presence(first: bool, rng: Rng) -> dict[str, float]:
     """Which keys are there: "d" or "e"; neither how many nor what stands under them."""
-
-    def run(rng: Rng) -> dict[str, float]:
-        keys = ["a", "d" if rng.random() < (0.4 if first else 0.04) else "e"]
-        return {key: float(rng.normal()) for key in keys}
-
-    return run
+    keys = ["a", "d" if rng.random() < (0.4 if first else 0.04) else "e"]
+    return {key: float(rng.normal()) for key in keys}
 
 
-def order(first: bool) -> Side:
+def order(first: bool, rng: Rng) -> tuple[float, ...]:
     """One coordinate is shifted, at a random place: only the sorted values know."""
-
-    def run(rng: Rng) -> tuple[float, ...]:
-        values = rng.random(4)
-        if first:
-            values[rng.integers(4)] += 0.8
-        return tuple(values)
-
-    return run
+    values = rng.random(4)
+    if first:
+        values[rng.integers(4)] += 0.8
+    return tuple(values)
 
 
-def container(first: bool) -> Side:
+def container(first: bool, rng: Rng) -> Any:
     """A tuple or a list, of the same numbers."""
-
-    def run(rng: Rng) -> Any:
-        values = [float(rng.normal()), float(rng.normal())]
-        return tuple(values) if rng.random() < (0.5 if first else 0.05) else values
-
-    return run
+    values = [float(rng.normal()), float(rng.normal())]
+    return tuple(values) if rng.random() < (0.5 if first else 0.05) else values
 
 
-def word(first: bool) -> Side:
+def word(first: bool, rng: Rng) -> str:
     """Text: one word that is rare, and rarer still on the other side."""
-    return lambda rng: "rare" if rng.random() < (0.1 if first else 0.01) else f"word {rng.integers(20)}"
+    return "rare" if rng.random() < (0.1 if first else 0.01) else f"word {rng.integers(20)}"
 
 
-def again(first: bool) -> Side:
+def again(first: bool, rng: Rng) -> tuple[str, ...]:
     """Eight names in any order, one of which may come twice, somewhere, though never in a row."""
+    drawn = rng.choice(30, 8, replace=False)
+    if rng.random() < (0.5 if first else 0.05):
+        place = int(rng.integers(0, 5))
+        drawn[place + 3] = drawn[place]
+    return tuple(f"user {each}" for each in drawn)
 
-    def run(rng: Rng) -> tuple[str, ...]:
-        drawn = rng.choice(30, 8, replace=False)
-        if rng.random() < (0.5 if first else 0.05):
-            place = int(rng.integers(0, 5))
-            drawn[place + 3] = drawn[place]
-        return tuple(f"user {each}" for each in drawn)
 
-    return run
+def side(leak: Callable[[bool, Rng], Any], first: bool) -> Side:
+    return partial(leak, first)
 
 
 LEAKS = [
@@ -126,7 +105,7 @@ FURTHER = [(again, r"different entries of output <= 7.5", 1.9)]
 )
 def test_a_planted_leak_is_found(leak: Any, says: str, least: float, mirrored: bool) -> None:
     """Every other one with the second side as the likelier: `test_selection` has both for each kind of event."""
-    first, second = leak(not mirrored), leak(mirrored)
+    first, second = side(leak, not mirrored), side(leak, mirrored)
     found, _ = search(first, second)
     p, q = rates(found, first, second, runs=8_000)
     assert re.search(says, str(found.event)), str(found.event)
@@ -141,32 +120,32 @@ def test_null_nothing_is_found_where_nothing_is(leak: Any) -> None:
 
     The rates of 4,000 runs differ by 5 standard deviations in one test of 10^6.
     """
-    side = leak(True)
+    both = side(leak, True)
     rng = np.random.default_rng(12)
-    held = Pilot(outputs_of(side, 3_000, rng), outputs_of(side, 3_000, rng))
+    held = Pilot(outputs_of(both, 3_000, rng), outputs_of(both, 3_000, rng))
     goal = Goal(PureDP(1.0), 50_000, 0.05)
     chosen = plan(held, goal)
     found = best(chosen, pilot_counts(chosen, held), goal)
     assert found is None or found.score < 0.25  # luck of a few cells comes near; a leak here shows 1 to 4
     if found is not None:
-        p, q = rates(found, side, side)
+        p, q = rates(found, both, both)
         assert abs(p - q) <= 5.0 * math.sqrt(2.0 * max(p, q, 1e-3) / 4_000)
 
 
 def test_delta_is_kept_in_mind() -> None:
     """With delta 0.4 a failure of probability 0.3 gives nothing away; the threshold is all there is."""
 
-    def leak(first: bool) -> Side:
-        return lambda rng: "failed" if first and rng.random() < 0.3 else float(rng.normal(1.0 if first else -1.0))
+    def leak(first: bool, rng: Rng) -> Any:
+        return "failed" if first and rng.random() < 0.3 else float(rng.normal(1.0 if first else -1.0))
 
-    assert re.search("'failed'|type str", str(search(leak(True), leak(False), delta=0.0)[0].event))
-    found = search(leak(True), leak(False), delta=0.4)[0]
-    p, q = rates(found, leak(True), leak(False))
+    sides = side(leak, True), side(leak, False)
+    assert re.search("'failed'|type str", str(search(*sides, delta=0.0)[0].event))
+    p, q = rates(search(*sides, delta=0.4)[0], *sides)
     assert p - 0.4 > 2.0 * q
 
 
 def test_everything_looked_at_is_listed() -> None:
-    _, chosen = search(order(True), order(False))
+    _, chosen = search(side(order, True), side(order, False))
     names = [name for name, _ in chosen.looked_at]
     kinds = "output[0]", "max(output)", "sorted(output)[1]", "sum(output)", "argmax(output)", "output[0] - output[1]"
     assert {*kinds} <= {*names}
@@ -196,7 +175,7 @@ def test_a_constant_gives_an_event_of_last_resort(constant: Any) -> None:
 @for_each(("first", "second"), [(0, 40), (1, 40), (40, 0), (1, 1)])
 def test_a_side_with_hardly_a_run(first: int, second: int) -> None:
     rng = np.random.default_rng(22)
-    pilot = Pilot(outputs_of(order(True), first, rng), outputs_of(order(False), second, rng))
+    pilot = Pilot(outputs_of(side(order, True), first, rng), outputs_of(side(order, False), second, rng))
     goal = Goal(PureDP(1.0), 1_000, 0.05)
     chosen = plan(pilot, goal)
     found = best(chosen, pilot_counts(chosen, pilot), goal) or everything(pilot)

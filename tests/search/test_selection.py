@@ -146,12 +146,7 @@ def test_a_planted_token_is_named() -> None:
 
 
 @settings(derandomize=True, deadline=None, max_examples=80)
-@given(
-    numbers=st.integers(1, 6),
-    tokens=st.integers(0, 4),
-    data=st.data(),
-    delta=st.sampled_from([0.0, 1e-3, 0.2]),
-)
+@given(numbers=st.integers(1, 6), tokens=st.integers(0, 4), data=st.data(), delta=st.sampled_from([0.0, 1e-3, 0.2]))
 def test_an_event_never_names_what_was_not_seen(numbers: int, tokens: int, data: st.DataObject, delta: float) -> None:
     """The cell of tokens that no pilot showed has no name: however much it gives away, no event holds it.
 

@@ -178,7 +178,7 @@ def test_null_equal_laws_leave_next_to_nothing(count: int) -> None:
     """
     rng = np.random.default_rng(35)
     kept = []
-    for _ in range(20 if count == 1 else 2):
+    for _ in range(40 if count == 1 else 4):
         tables = tables_of(np.zeros((count, EDGES)), 2_000, rng)
         for table, each in zip(tables, weights(tables, [NUMBERS] * count), strict=True):
             inverse = 1.0 / (1.0 / (table[:, 0] + 0.5) + 1.0 / (table[:, 1] + 0.5))

@@ -20,7 +20,7 @@ from tests.cases import NIGHTLY, for_each
 from tests.statistics.rates import AUDITS, CONFIDENCE, FALSE_ALARM, refuted_too_often
 
 PAIRS: dict[str, tuple[Any, Any]] = {  # where the default pair is longer than a test can wait for
-    "above_threshold": ([1, 1, -1], [2, 2, -2]),
+    "above_threshold": ([1, 1, -1], [2, 2, -2])
 }
 
 
@@ -46,12 +46,7 @@ def audited(
     engine: Engine, mechanism: Mechanism, pair: tuple[Any, Any], claim: Claim, runs: int, seed: int
 ) -> AuditResult:
     spec = AuditSpec(
-        claim=claim,
-        mechanism=mechanism,
-        pairs=(AdjacentPair(*pair),),
-        runs=runs,
-        confidence=CONFIDENCE,
-        seed=seed,
+        claim=claim, mechanism=mechanism, pairs=(AdjacentPair(*pair),), runs=runs, confidence=CONFIDENCE, seed=seed
     )
     return run_audit(spec, engine)
 

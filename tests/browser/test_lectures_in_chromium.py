@@ -10,7 +10,8 @@ import pytest
 from audits.lectures.claims import collect, items, page
 from audits.lectures.claims.descent import STATEMENTS as DESCENT
 from audits.lectures.claims.selection import STATEMENTS as SELECTION
-from audits.lectures.claims.statement import Truth
+from audits.lectures.claims.statement import Statement, Truth
+from audits.lectures.claims.tightness import TIGHT
 from tests.browser.chromium import OUTSIDE, SCHEMES, WIDTHS, Tab
 
 pytestmark = pytest.mark.browser
@@ -22,11 +23,14 @@ SHOWN = "[...document.querySelectorAll('article')].filter(each => each.offsetHei
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Some statements of the notes with what is known of them, and no results: every audit is marked as not run."""
+
+    def answered(each: Statement) -> Statement:
+        """Its check finds what the notes say, and as tightly."""
+        numbers = {str(key): 1.0 for key in TIGHT.get(each.name, ())}
+        return replace(each, check=lambda: Truth(each.verdict, "x^2 <= sqrt(k) epsilon", numbers))
+
     found = {
-        topic: [
-            collect.checked(replace(each, check=lambda each=each: Truth(each.verdict, "x^2 <= sqrt(k) epsilon")), {})
-            for each in statements
-        ]
+        topic: [collect.checked(answered(each), {}) for each in statements]
         for topic, statements in {"Selection": SELECTION, "Descent": DESCENT}.items()
     }
     made = tmp_path_factory.mktemp("page") / "claims.html"

@@ -19,58 +19,12 @@ from dpaudit.execution.journal import StoredShard
 from dpaudit.ledger.database import LedgerError
 from dpaudit.ledger.results import Ledger
 from dpaudit.ledger.runs import LedgerJournal, Run, start
-from dpaudit.mechanisms import wrap
-from dpaudit.running.program import made_of
 from tests.cases import for_each
 
-ALIKE = """
-class Noise:
-    scale = {scale}
-    @property
-    def twice(self): return 2 * self.scale
-def inner(rng): return rng.laplace(scale=Noise.scale)
-def outer(data, rng): return data + inner(rng)
-outer.part = {part}
-"""
-
-
-def made(**values: Any) -> Any:
-    names: dict[str, Any] = {"__name__": "__main__"}
-    exec(ALIKE.format(**({"scale": 1, "part": 1} | values)), names)
-    return made_of(wrap(names["outer"]))
-
-
-def test_a_class_or_an_attribute_that_changes_makes_another_call() -> None:
-    assert made() == made()
-    assert len({repr(each) for each in (made(), made(scale=2), made(part=2))}) == 3
-
-
-def test_a_module_that_a_module_imports_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "near.py").write_text("import far\ndef noisy(data, rng): return data + rng.laplace(scale=far.SCALE)\n")
-    (tmp_path / "far.py").write_text("SCALE = 1.0\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    try:
-        near = importlib.import_module("near")
-        before = made_of(wrap(near.noisy))
-        assert made_of(wrap(near.noisy)) == before
-        near.far.SCALE = 2.0
-        assert made_of(wrap(near.noisy)) != before
-        near.far.SCALE = 1.0
-        (tmp_path / "far.py").write_text("SCALE = 3.0\n")
-        assert made_of(wrap(near.noisy)) != before
-    finally:
-        for name in ("near", "far"):
-            sys.modules.pop(name, None)
-
-
 MECH = """
-import pathlib, subprocess
 SCALE, FILE = 1.0, None
-class Noise:
-    scale = 1.0
 def noisy(data, rng):
-    import mech_late
-    return data + rng.laplace(scale=SCALE * Noise.scale * mech_late.TIMES)
+    return data + rng.laplace(scale=SCALE)
 def open_it():
     return open(__file__)
 def held(data, rng):
@@ -83,10 +37,8 @@ def mech(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mech.py").write_text(MECH)
-    (tmp_path / "mech_late.py").write_text("TIMES = 1.0\n")
     yield importlib.import_module("mech")
-    for name in ("mech", "mech_late"):
-        sys.modules.pop(name, None)
+    sys.modules.pop("mech", None)
 
 
 def call(mechanism: Any, **more: Any) -> dpaudit.AuditResult:
@@ -117,9 +69,6 @@ def told(result: dpaudit.AuditResult) -> dict[str, Any]:
 @for_each(
     "name, change, said",
     [
-        ("noisy", lambda mech: setattr(mech, "SCALE", 0.5), "mech.SCALE is not what it was"),
-        ("noisy", lambda mech: setattr(mech.Noise, "scale", 0.5), "class mech.Noise is not what it was"),
-        ("noisy", lambda mech: Path("mech_late.py").write_text("TIMES = 2\n"), "module mech_late is not what it was"),
         ("noisy", lambda mech: setattr(mech, "noisy", lambda data, rng: data), "function mech.noisy is gone"),
         ("mech:noisy", lambda mech: setattr(mech, "SCALE", 0.5), "mech.SCALE is not what it was"),
         ("held", lambda mech: setattr(mech, "FILE", mech.open_it()), "mech.FILE cannot be shown to be what"),
@@ -129,11 +78,8 @@ def told(result: dpaudit.AuditResult) -> dict[str, Any]:
 def test_a_call_begins_anew_where_its_mechanism_is_another(
     mech: ModuleType, monkeypatch: pytest.MonkeyPatch, name: str, change: Callable[[ModuleType], object], said: str
 ) -> None:
-    """And says what, at the line of the user's, with no word of a command line."""
+    """And says what, at the line of the user's, with no word of a command line. Every kind: tests/running."""
     Path("l.sqlite").unlink(missing_ok=True)
-    Path("mech_late.py").write_text("TIMES = 1.0\n")
-    sys.modules.pop("mech_late", None)
-    importlib.invalidate_caches()
     importlib.reload(mech)
     interrupted(name if ":" in name else getattr(mech, name), monkeypatch, isolation="none")
     change(mech)

@@ -24,7 +24,7 @@ from tests.processes import hostile
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore")]
 Mechanism = Callable[[Any, Any], Any]
 INF, RUNS = math.inf, 600
-SILENT = some(QUICK, 12)  # what a type keeps beyond its value; many tell nothing, none may break
+SILENT = some(QUICK, 8)  # what a type keeps beyond its value; many tell nothing, none may break
 UNLIKE: dict[str, Any] = {  # outputs of two unlike numbers, nearly always the same
     "two numbers": (32.0, 64.0),
     "two booleans": [True, False],
@@ -98,7 +98,7 @@ def suite() -> SuiteResult:
 
 
 def test_each_result_is_read_back_and_tells_the_same(suite: SuiteResult) -> None:
-    assert len(suite.results) > 20
+    assert len(suite.results) > 18
     for result in suite.results:
         again = loads(result.to_json())
         assert again.to_json() == result.to_json(), result.name

@@ -69,7 +69,7 @@ def test_a_notebook_is_dark_where_its_theme_is_and_names_stay_text_in_it() -> No
     style = example.result()._repr_html_()
     for theme in ('[data-jp-theme-light="false"]', ".vscode-dark", "html[theme=dark]", "prefers-color-scheme:dark"):
         assert theme in style
-    for name in hostile.ALL[:60]:
+    for name in hostile.ALL[:60:2]:
         shown = named(name)._repr_html_()
         assert "<script" not in shown.lower()
         assert "onerror=" not in re.sub(r">[^<]*<", "><", shown)

@@ -8,6 +8,7 @@ import math
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -16,17 +17,17 @@ from typing import Any
 import pytest
 from statsmodels.stats.proportion import proportion_confint
 
-from dpaudit.certify import Binned, CoinFlip, certify
+from dpaudit.certify import CoinFlip, certify
 from dpaudit.certify.certifiers import MASSES
-from dpaudit.certify.sequential import Block, log_wealth
-from dpaudit.claims import PureDP, RenyiDP
+from dpaudit.certify.sequential import log_wealth
+from dpaudit.claims import PureDP
 from dpaudit.errors import InvalidSpec, MissingRequirement
-from dpaudit.events import Event, Partition
+from dpaudit.events import Event
 from dpaudit.events.features import Coordinate
 from dpaudit.outputs.canonical import Token
 from dpaudit.report.figures import LIGHT, Drawing, drawings
-from dpaudit.results.certification import Witness
 from dpaudit.results.result import AuditResult
+from tests.account.results import made
 from tests.cases import for_each
 from tests.golden import example
 from tests.report.figures.reading import SVG, lines, marks, tree
@@ -42,44 +43,14 @@ print("matplotlib" in sys.modules)
 """
 
 
-def binned() -> AuditResult:
-    """A Rényi claim with three bins."""
-    edges = (-math.inf, 0.0, 1.0, math.inf)
-    bins = tuple(Event(Coordinate(), (each,)) for each in itertools.pairwise(edges))[::-1]
-    evidence, claim = Binned((500, 300, 200), (200, 300, 500), 1000, 1000), RenyiDP(2.0, 0.1)
-    made = example.result()
-    witness = Witness(0, Partition(Coordinate(), bins), "first", "penalised: bins", 0.3, None)
-    certificate = certify(evidence, claim, 0.999, certifier="binned")
-    spec = {**made.spec, "claim": claim.to_dict(), "certifier": "binned"}
-    half = Binned((250, 150, 100), (100, 150, 250), 500, 500)
-    return example.changed(
-        made,
-        spec=spec,
-        claim=claim,
-        witness=witness,
-        evidence=evidence,
-        certificate=certificate,
-        trail=(half, evidence),
-    )
-
-
-def anytime(*, stopped: bool) -> AuditResult:
-    """Bets that win, in ten blocks."""
-    made = example.result()
-    event = made.witness.event
-    assert isinstance(event, Event)
-    block = Block(event, "first", 0.18, 0.025, 0.0, CoinFlip(90, 12, 500, 500))
-    spec = {**made.spec, "stopping": "anytime"}
-    evidence = CoinFlip(0, 0, 0, 0) if stopped else made.evidence
-    return example.changed(made, spec=spec, blocks=(block,) * 10, evidence=evidence, trail=())
-
-
 RESULTS = {
     "refuted": example.result,
     "kept": example.kept,
-    "binned": binned,
-    "stopped": lambda: anytime(stopped=True),
-    "spent": lambda: anytime(stopped=False),
+    "binned": lambda: made("bins"),
+    "stopped": lambda: made("anytime"),
+    "spent": lambda: example.result(
+        spec={**example.SPEC, "stopping": "anytime"}, blocks=made("anytime").blocks, trail=()
+    ),
 }
 
 
@@ -136,19 +107,19 @@ def test_another_process_draws_the_same_without_matplotlib(root: Path) -> None:
 
 
 def test_the_table_of_the_distributions_holds_every_run() -> None:
-    made = example.result()
-    assert made.illustration.histogram is not None
+    result = example.result()
+    assert result.illustration.histogram is not None
     rows = drawn("refuted")["distributions"].rows
-    for side, runs in ((1, made.illustration.histogram.runs_first), (2, made.illustration.histogram.runs_second)):
+    for side, runs in ((1, result.illustration.histogram.runs_first), (2, result.illustration.histogram.runs_second)):
         assert sum(int(row[side].replace(",", "")) for row in rows) == runs
     inside = [row[0] for row in rows if row[3]]
     assert inside == ["above 9.5, at most 10", "above 10, at most 11", "above 11"]
 
 
 def test_the_trade_off_tells_the_counts_and_limits_rounded_away_from_each_other() -> None:
-    made = example.result()
+    result = example.result()
     ((_, x, n, y, m, low, high),) = drawn("refuted")["trade-off"].rows
-    e = made.evidence
+    e = result.evidence
     assert isinstance(e, CoinFlip)
     assert [x, n, y, m] == [f"{each:,}" for each in (e.hits_p, e.runs_p, e.hits_q, e.runs_q)]
     exact_low = proportion_confint(e.hits_p, e.runs_p, alpha=0.001, method="beta")[0]
@@ -158,11 +129,11 @@ def test_the_trade_off_tells_the_counts_and_limits_rounded_away_from_each_other(
 
 
 def test_the_profile_is_certified_downwards_and_claimed_upwards() -> None:
-    made = example.result()
+    result = example.result()
     rows = drawn("refuted")["privacy-profile"].rows
     beyond = 0
     for epsilon, claimed, certified in rows:
-        assert float(claimed) >= made.claim.delta_at(float(epsilon))
+        assert float(claimed) >= result.claim.delta_at(float(epsilon))
         beyond += float(certified) > float(claimed)
     assert beyond >= 3  # a loss of 2 where 1 was claimed is seen in the curve
     kept = drawn("kept")["privacy-profile"].rows
@@ -170,31 +141,30 @@ def test_the_profile_is_certified_downwards_and_claimed_upwards() -> None:
 
 
 def test_the_last_bound_is_the_certificate_and_the_others_are_what_fewer_runs_give() -> None:
-    made = example.result()
+    result = example.result()
     rows = drawn("refuted")["bound-against-runs"].rows
-    assert [row[0] for row in rows] == [f"{each.runs:,}" for each in made.illustration.trail]
+    assert [row[0] for row in rows] == [f"{each.runs:,}" for each in result.illustration.trail]
     assert rows[-1][1] == "epsilon >= 1.96"
-    other = example.result(certificate=replace(made.certificate, lower=1.5))
+    other = example.result(certificate=replace(result.certificate, lower=1.5))
     assert next(each for each in drawings(other) if each.name == "bound-against-runs").rows[-1][1] == "epsilon >= 1.50"
-    first = certify(made.illustration.trail[0], made.claim, 0.999).lower
+    first = certify(result.illustration.trail[0], result.claim, 0.999).lower
     assert 0.0 <= first - float(rows[0][1].removeprefix("epsilon >= ")) < 0.01
 
 
 def test_wealth_is_that_of_the_blocks() -> None:
-    made = anytime(stopped=True)
-    rows = drawn("stopped")["wealth-against-runs"].rows
-    assert rows[0] == ("0", "1")
-    assert rows[-1][0] == "10,000"
-    tens = log_wealth(made.blocks, made.claim)[-1] / math.log(10.0)
-    assert math.log10(float(rows[-1][1].replace(",", ""))) == pytest.approx(tens, abs=0.03)
-    assert "5,000" in drawn("stopped")["wealth-against-runs"].svg  # one over a fifth of a thousandth
+    result, figure = made("anytime"), drawn("stopped")["wealth-against-runs"]
+    assert figure.rows[0] == ("0", "1")
+    assert figure.rows[-1][0] == f"{sum(block.evidence.runs for block in result.blocks):,}"
+    tens = log_wealth(result.blocks, result.claim)[-1] / math.log(10.0)
+    assert math.log10(float(figure.rows[-1][1].replace(",", ""))) == pytest.approx(tens, abs=0.03)
+    assert "5,000" in figure.svg  # one over a fifth of a thousandth
 
 
 def test_power_is_rounded_up_and_says_where_nothing_is_seen() -> None:
-    made = example.result()
+    result = example.result()
     rows = {row[0]: row[1] for row in drawn("refuted")["power"].rows}
     for mass in MASSES:
-        least, told = made.least_found(mass), rows[f"{mass!r}".removesuffix(".0")]
+        least, told = result.least_found(mass), rows[f"{mass!r}".removesuffix(".0")]
         assert (least is None) == (told == "nothing is")
         if least is not None:
             assert least <= float(told.removeprefix("epsilon ")) <= 1.01 * least
@@ -213,40 +183,45 @@ def test_a_refutation_lies_outside_of_the_region_and_a_kept_claim_inside() -> No
 
 def events(*intervals: tuple[float, float], words: tuple[Token, ...] = (), **changes: Any) -> AuditResult:
     """The refuted result with another event."""
-    made = example.result()
-    return replace(made, witness=replace(made.witness, event=Event(Coordinate(), intervals, words)), **changes)
+    result = example.result()
+    return replace(result, witness=replace(result.witness, event=Event(Coordinate(), intervals, words)), **changes)
 
 
 def several() -> AuditResult:
     """The best of three witnesses: its limits have the confidence of all together."""
-    made = example.result()
-    return replace(made, certificate=replace(made.certificate, confidence=1.0 - 0.001 / 3))
+    result = example.result()
+    return replace(result, certificate=replace(result.certificate, confidence=1.0 - 0.001 / 3))
 
 
 WORDS = (Token("raised ValueError", 7),)
 
 
 @for_each(
-    ("result", "figure", "said", "unsaid"),
+    ("make", "figure", "said", "unsaid"),
     [
-        (several(), "trade-off", "confidence 0.999", "0.9996"),
-        (several(), "privacy-profile", "confidence 0.999", "0.9996"),
+        (several, "trade-off", "confidence 0.999", "0.9996"),
+        (several, "privacy-profile", "confidence 0.999", "0.9996"),
         (
-            events(words=WORDS, evidence=CoinFlip(90, 0, 10_000, 10_000)),
+            lambda: events(words=WORDS, evidence=CoinFlip(90, 0, 10_000, 10_000)),
             "trade-off",
             "no hit at all on the other dataset",
             "search runs",
         ),
-        (replace(example.result(), claim=PureDP(0.0)), "privacy-profile", "claimed: delta is 0, below this", "no hit"),
-        (anytime(stopped=True), "distributions", "never evidence", "the search runs"),
-        (events((40.0, math.inf)), "distributions", "further out", "no hit"),
+        (
+            lambda: replace(example.result(), claim=PureDP(0.0)),
+            "privacy-profile",
+            "claimed: delta is 0, below this",
+            "no hit",
+        ),
+        (lambda: made("anytime"), "distributions", "never evidence", "the search runs"),
+        (lambda: events((40.0, math.inf)), "distributions", "further out", "no hit"),
     ],
-    ids=lambda each: str(each)[:60],
+    ids=lambda each: each if isinstance(each, str) else "",
 )
 def test_what_is_odd_about_a_result_is_said_beside_its_figure(
-    result: AuditResult, figure: str, said: str, unsaid: str
+    make: Callable[[], AuditResult], figure: str, said: str, unsaid: str
 ) -> None:
-    drawing, usual = next(each for each in drawings(result) if each.name == figure), drawn("refuted")[figure]
+    drawing, usual = next(each for each in drawings(make()) if each.name == figure), drawn("refuted")[figure]
     assert said in drawing.svg
     assert unsaid not in drawing.svg
     assert said.startswith(("conf", "never")) or said not in usual.svg

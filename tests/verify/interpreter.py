@@ -149,17 +149,10 @@ class Noise:
         low = 0 if law == "exponential" else -8
         return Fraction(self.numbers.randint(low, 8), 2)
 
-    def laplace(self, loc: Any = 0, scale: Any = 1) -> Any:
-        return loc + self("laplace", scale)
-
-    def normal(self, loc: Any = 0, scale: Any = 1) -> Any:
-        return loc + self("normal", scale)
-
-    def gumbel(self, loc: Any = 0, scale: Any = 1) -> Any:
-        return loc + self("gumbel", scale)
-
-    def exponential(self, scale: Any = 1) -> Any:
-        return self("exponential", scale)
+    def __getattr__(self, law: str) -> Callable[..., Any]:
+        if law == "exponential":
+            return lambda scale=1: self(law, scale)
+        return lambda loc=0, scale=1: loc + self(law, scale)
 
 
 def as_output(value: Any) -> Any:

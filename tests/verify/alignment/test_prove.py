@@ -12,7 +12,17 @@ import pytest
 
 from audits.lectures.claims import holdout
 from audits.lectures.claims.proofs import thresholdout
-from benchmarks.programs import FAMILY, PROGRAMS, RIGHT, least_cost, sparse_redrawn
+from benchmarks.programs import (
+    FAMILY,
+    PROGRAMS,
+    RIGHT,
+    c1_noisy_max,
+    changed,
+    least_cost,
+    lyu_1,
+    not_scaled,
+    sparse_redrawn,
+)
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.alignment import Unproved, prove
 from dpaudit.verify.checker import check, epsilon
@@ -102,39 +112,15 @@ def test_noisy_answers_given_away_cost_their_number(answers: int, c: int, cost: 
     assert (proof.cost, proof.answers, check(proof).cost) == (cost, answers, cost)
 
 
-SPARSE = """
-def sparse(q, rng, eps):
-    t = rng.laplace(scale={threshold})
-    count = 0
-    out = []
-    for x in q:
-        if x + rng.laplace(scale={answers}) >= t:
-            out.append(True)
-            count += 1
-            if count >= {tops}:
-                break
-        else:
-            out.append(None)
-    return out
-"""
-
-
 @for_each("seed", range(4), nightly=range(4, 30))
 def test_random_scales_give_the_closed_form_of_the_loss(seed: int) -> None:
     rng = random.Random(seed)
     scales = [Fraction(rng.randint(1, 12), rng.randint(1, 4)) for _ in range(2)]
     tops, answers = rng.randint(1, 3), rng.randint(1, 6)
     words = [f"{scale.numerator} / ({scale.denominator} * eps)" for scale in scales]
-    source = SPARSE.format(threshold=words[0], answers=words[1], tops=tops)
-    cost = Fraction(proved(source, fixed={"eps": 1}, answers=answers).cost)
+    sparse = changed(lyu_1, "sparse", ("2 / eps", words[0]), ("4 * c / eps", words[1]))
+    cost = Fraction(proved(sparse, fixed={"eps": 1, "c": tops}, answers=answers).cost)
     assert cost == max(least_cost(*scales, answers - k, k) for k in range(min(tops, answers) + 1))
-
-
-MAX = """
-def race(q, rng, eps):
-    noisy = [x + rng.{law}(scale={scale}) for x in q]
-    return noisy.index(max(noisy))
-"""
 
 
 @for_each(
@@ -158,7 +144,8 @@ def race(q, rng, eps):
     ],
 )
 def test_noisy_max_by_its_winner(law: str, scale: str, adjacency: Adjacency, shape: str, cost: str) -> None:
-    proof = proved(MAX.format(law=law, scale=scale), adjacency)
+    race = changed(c1_noisy_max, "race", ("laplace(scale=2 / eps)", f"{law}(scale={scale})"))
+    proof = proved(race, adjacency)
     assert (proof.shape, proof.cost, check(proof).cost) == (shape, cost, cost)
 
 
@@ -199,14 +186,12 @@ def f(q, rng, eps):
 
 
 def test_a_claim_that_is_missing_its_assert_is_told_so() -> None:
-    source = SPARSE.replace("eps):", "eps, c):").format(threshold="2 / eps", answers="4 / eps", tops="c")
-    found = unproved(source)
+    found = unproved(changed(not_scaled, "sparse", ("    assert c >= 1\n", "")))
     assert found.growing is None
     assert "assert" in found.reason
     assert "c >= 1" in found.reason
-    assert proved(source, fixed={"c": 2}).cost == "3*eps/2"
-    with_assert = source.replace("    t = ", "    assert c >= 1\n    t = ")
-    assert proved(with_assert).cost == "(c*eps + eps)/2"
+    assert proved(not_scaled).cost == "(c*eps + eps)/2"
+    assert proved(not_scaled, fixed={"c": 2}).cost == "3*eps/2"
 
 
 @for_each("least", ["N >= 1", "N >= 1 and N > 0", "N > 0 and N >= 1"])

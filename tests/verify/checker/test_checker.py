@@ -14,7 +14,7 @@ import pytest
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.checker import ProofRejected, check, epsilon
 from dpaudit.verify.proof import Alignment, Case, Kept, Potential, Proof
-from tests.cases import for_each
+from tests.cases import for_each, some
 from tests.verify.checker.certificates import (
     C2,
     FALSE,
@@ -237,9 +237,9 @@ STILL_PROOFS = {("c9", "alignment 0: block not kept")}  # the fact that is left 
 
 @for_each("name", BY_DAY, nightly=BY_NIGHT)
 def test_every_changed_certificate_is_rejected(name: str) -> None:
-    changed = dict(mutants(RIGHT[name]))
+    changed = list(mutants(RIGHT[name]))
     assert len(changed) >= 12
-    for what, stated in changed.items():
+    for what, stated in some(changed, 20):
         if (name, what) not in STILL_PROOFS:
             rejected(stated)
 

@@ -127,6 +127,7 @@ def drawn_and_seeded() -> float:
 
 ELSEWHERE: dict[str, Callable[[], float]] = {
     "random.Random": lambda: random.Random().random(),
+    "of a class": lambda: Unseeded().random(),
     "seeded again": drawn_and_seeded,
     "a generator of the system's": lambda: random.SystemRandom().random(),
     "random, where it changes nothing": lambda: random.random(),
@@ -135,7 +136,6 @@ ELSEWHERE: dict[str, Callable[[], float]] = {
     "os": lambda: 1.0 + len(os.urandom(8)),
 }
 ELSEWHERE_TOO: dict[str, Callable[[], float]] = {
-    "of a class": lambda: Unseeded().random(),
     "None as the seed": lambda: random.Random(None).random(),
     "seeded twice by nobody": lambda: [made := random.Random(), made.random(), made.seed()][1],
     "the bits for numpy": lambda: np.random.default_rng(random.Random().getrandbits(64)).random(),

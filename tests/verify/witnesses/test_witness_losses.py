@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -483,24 +484,20 @@ def test_an_event_has_one_probability_whether_all_paths_were_followed_or_its_own
             assert followed.probability(event).is_zero() == own.is_zero()
 
 
-def readable(room: str) -> list[Entry]:
+def readable(room: str) -> Iterator[Entry]:
     """The entries of a room of the catalogue with a loss, and their twins, whose source the language reads."""
     module = next(held for held in rooms().values() if held[0].module.split(".")[2] == room)
-    found = []
     for entry in (each for held in module for each in (held, *held.twins.values())):
-        try:
+        with contextlib.suppress(InvalidSpec):  # outside the language, or no plain function
             read(entry.program)
-        except InvalidSpec:  # outside the language, or no plain function
-            continue
-        if entry.loss is not None and len(entry.default_pair[0]) <= 6:
-            found.append(entry)
-    return found
+            if entry.loss is not None and len(entry.default_pair[0]) <= 6:
+                yield entry
 
 
 @pytest.mark.parametrize("room", ["selection", "sparse"])
 def test_the_losses_of_the_catalogue(room: str):
     compared = 0
-    for entry in some(readable(room), 5):
+    for entry in some(readable(room), 4):
         program, values = read(entry.program), entry.values()
         parameters = {name: Fraction(str(values[name])) for name in program.parameters if name in values}
         known = entry.loss(*entry.default_pair, **values)
@@ -511,4 +508,4 @@ def test_the_losses_of_the_catalogue(room: str):
         if found.exact:
             assert found.loss.upper == pytest.approx(known, rel=1e-9), entry.name
             compared += 1
-    assert compared >= 3
+    assert compared >= 2

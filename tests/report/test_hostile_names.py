@@ -147,7 +147,7 @@ def test_the_summary_keeps_its_rows_whatever_the_name(name: str) -> None:
 # plain text, JSON
 
 
-@EVERY
+@for_each("name", TRIED[1::3], ids=ascii)  # accounts, of which it is made, are tried in tests/account
 def test_plain_text_keeps_its_lines(name: str) -> None:
     lines = summary.text_suite(hostile.suite(name)).split("\n")
     assert len(lines) == len(_usual(summary.text_suite).split("\n"))
@@ -167,7 +167,8 @@ def test_json_is_ascii_and_comes_back_exactly(name: str) -> None:
 @EVERY
 def test_junit_fits_its_schema_and_says_the_cleaned_name(name: str) -> None:
     root = ElementTree.fromstring(exchange.junit_suite(hostile.suite(name)))
-    XSD.validate(root)
+    if NIGHTLY or name in hostile.NAMES:
+        XSD.validate(root)
     first, second = (case.get("name") for case in root.iter("testcase"))
     assert first == (clean(name) or "audit")
     assert second in (first, f"{first} #2")
@@ -181,7 +182,8 @@ def test_sarif_fits_its_schema_and_links_nowhere(name: str) -> None:
     written = exchange.sarif_suite(hostile.suite(name))
     assert written.isascii()
     stored = json.loads(written)
-    SARIF.validate(stored)
+    if NIGHTLY or name in hostile.NAMES:
+        SARIF.validate(stored)
     (run,) = stored["runs"]
     assert [result["ruleId"] for result in run["results"]] == ["DPA004", "DPA003"]
     for result in run["results"]:

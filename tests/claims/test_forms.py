@@ -184,7 +184,7 @@ def test_the_least_parameter_is_that_of_the_boundary_symmetric_and_there_for_any
     value = claim.least_parameter(q, p)
     assert (value.shape, np.any(np.isnan(value))) == ((5, 5), False)
     assert np.all(value[(q == 0.0) & (p > claim.delta)] == np.inf)
-    assert np.all(value[p < q] <= 1e-12)
+    assert np.all(value[p <= q] <= 1e-12)
     assert claim.least_parameter(q.ravel(), p.ravel()).shape == (25,)
 
 

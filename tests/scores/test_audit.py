@@ -255,6 +255,7 @@ def test_lists_of_scores_are_evidence_of_trainings_or_steps(design: Design) -> N
 
 
 LISTS = dict(zip(("in_scores", "out_scores"), drawn(FewRuns(), 0.0), strict=True))
+COUNTED = {"in_scores": None, "out_scores": None, "counts": COUNTS}
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "NaN": ({"in_scores": [1.0, math.nan]}, r"in_scores\[1\] must be finite, got nan \(1 such\); give"),
     "infinity": ({"out_scores": [math.inf, 1.0]}, r"out_scores\[0\] must be finite, got inf"),
@@ -284,26 +285,17 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no lists": ({"design": FewRuns(), "epsilon": 1.0}, r"in_scores\[0\] must be one-dimensional"),
     "other lists": ({"design": Steps(), "in_scores": [[1.0]]}, "must hold a list of scores for each training or step"),
     "lists without a claim": (LISTS | {"design": FewRuns()}, "need a claim to bet against"),
-    "lists from above": (
-        LISTS | {"design": FewRuns(), "epsilon": 1.0, "interval": "two-sided"},
-        "e-values bound from below",
-    ),
+    "lists from above": (LISTS | {"design": FewRuns(), "epsilon": 1.0, "interval": "two-sided"}, "e-values bound from"),
     "uneven steps": (
         LISTS | {"design": Steps(steps=4), "epsilon": 1.0},
-        "steps must divide the number of lists of scores, 6, got 4",
+        "steps must divide the number of lists.*6, got 4",
     ),
     "unlike lists": ({"design": FewRuns(), "in_scores": [[1.0], []], "out_scores": [[], []]}, r"rows of \[0, 1\]"),
-    "counts of steps": (
-        {"in_scores": None, "out_scores": None, "counts": COUNTS, "design": Steps()},
-        "counts are for ManyRun.* got design 'steps'; give the scores",
-    ),
-    "counts and threshold": (
-        {"in_scores": None, "out_scores": None, "counts": COUNTS, "design": ManyRun(threshold=1.0)},
-        "leave out threshold of the design",
-    ),
+    "counts of steps": (COUNTED | {"design": Steps()}, "counts are for ManyRun.* got design 'steps'; give the scores"),
+    "counts and threshold": (COUNTED | {"design": ManyRun(threshold=1.0)}, "leave out threshold of the design"),
     "counts without scores": (
-        {"in_scores": None, "out_scores": None, "counts": COUNTS, "methods": "gaussian-fit"},
-        "method 'gaussian-fit' needs the scores, got counts alone",
+        COUNTED | {"methods": "gaussian-fit"},
+        "method 'gaussian-fit' needs the scores, got counts",
     ),
 }
 

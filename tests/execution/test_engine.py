@@ -58,9 +58,9 @@ WAYS: list[dict[str, Any]] = [
     {"n_jobs": 2, "supervised": True, "backend": "threading", "task_runs": 500},
 ]
 CASES = {  # mechanism, steps of the pairs that are screened, and runs; and the ways that are tried by day
-    "several pairs": ((noisy, (1, 2, 3), 1_200), WAYS[2:4]),
+    "several pairs": ((noisy, (1, 2, 3), 1_200), WAYS[1:2]),
     "batched": ((batched(many), (1,), 2_000), WAYS[:1]),
-    "outputs of many kinds": ((mixed, (1,), 1_000), WAYS[1:3]),
+    "outputs of many kinds": ((mixed, (1,), 1_000), WAYS[2:4]),
 }
 
 

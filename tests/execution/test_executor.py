@@ -38,11 +38,14 @@ class Steps:
 
 
 class Heard(Progress):
-    def __init__(self) -> None:
-        self.advanced: list[tuple[int, bool]] = []
+    """What is told of runs, and how many shards were stored by then."""
+
+    def __init__(self, store: Memory) -> None:
+        self.store = store
+        self.advanced: list[tuple[int, bool, int]] = []
 
     def advance(self, runs: int, *, stored: bool = False) -> None:
-        self.advanced.append((runs, stored))
+        self.advanced.append((runs, stored, len(self.store.shards)))
 
 
 def told(executor: Any, work: list[Shard] = WORK) -> list[Shard]:
@@ -121,23 +124,27 @@ def test_a_stored_part_goes_on_where_it_ended() -> None:
 
 
 def test_a_report_tells_runs_and_whether_they_were_there() -> None:
-    store, heard = Memory(), Heard()
+    store = Memory()
+    heard = Heard(store)
     list(Journal(Steps(), Recorder(store).call("question")).run(Work(WORK[:1])))
     store.next_driver()
     told(Report(Journal(Steps(), Recorder(store).call("question")), heard), WORK[:2])
-    assert heard.advanced == [(100, True), (100, False)]
+    assert heard.advanced == [(100, True, 1), (100, False, 2)]
 
 
 @for_each("error", [LostWorker(), OutOfTime(), ValueError()])
 def test_in_all_layers_what_was_reported_is_stored(error: Exception) -> None:
-    store, heard = Memory(), Heard()
+    store = Memory()
+    heard = Heard(store)
     executor = layered(Steps((2, error)), Recorder(store).call("question"), limit_of(*[9.0] * 9), heard, ENDED)
     if isinstance(error, LostWorker):
         assert told(executor) == WORK
     else:
         with pytest.raises(type(error)):
             told(executor)
-    assert len(heard.advanced) == len(store.shards) == (4 if isinstance(error, LostWorker) else 2)
+    ended = 4 if isinstance(error, LostWorker) else 2
+    assert heard.advanced == [(100, False, number) for number in range(1, ended + 1)]  # stored before it is told
+    assert len(store.shards) == ended
 
 
 def test_decisions_have_names_and_a_driver_that_takes_up_an_audit_decides_alike() -> None:

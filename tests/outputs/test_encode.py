@@ -222,6 +222,8 @@ def test_entries_without_a_column_are_counted(monkeypatch: pytest.MonkeyPatch) -
     for outputs, unseen in (
         (encode_batch(np.zeros((2, 3, widest)), 2), 2 * widest),
         (encode_batch({"a": np.zeros((2, widest + 1)), "b": np.zeros((2, widest + 2))}, 2), 3),
+        (encode_objects([[0.0] * (widest + 1)]), 1),
+        (encode_objects([np.zeros(widest + 1), np.zeros(widest)]), 1),
         (encode_objects([wide, 1.0]), 7),
         (encode_objects([wide.tolist(), wide[:3].tolist()]), 7),
         (encode_objects([{"a": wide, "b": tuple(wide)}]), 14),

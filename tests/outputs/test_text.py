@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit.events.features import Shape, Whole
@@ -37,6 +37,7 @@ def test_nothing_is_said_twice() -> None:
         assert {path[0] for path in read(text)} & {FLOAT, JSON, NUMBERS} == {there}
 
 
+@settings(deadline=None)
 @given(st.text(max_size=30) | st.floats().map(repr) | st.integers().map(str) | st.floats().map("{:.3f}".format))
 def test_the_number_is_that_of_python(text: str) -> None:
     try:
@@ -53,6 +54,7 @@ def test_the_number_is_that_of_python(text: str) -> None:
 leaves = st.floats(allow_nan=False) | st.booleans() | st.integers(-(2**53), 2**53)
 
 
+@settings(deadline=None)
 @given(st.lists(leaves, max_size=5) | st.dictionaries(st.text(max_size=5), st.lists(leaves, max_size=3), max_size=4))
 def test_json_is_read_as_the_object_it_holds(held: Any) -> None:
     """Numbers and lengths as those of the object itself, by the same code."""
@@ -62,6 +64,7 @@ def test_json_is_read_as_the_object_it_holds(held: Any) -> None:
     assert inside == expected
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.integers(-999, 999) | st.sampled_from(["ok", "no"]), min_size=2, max_size=8), st.sampled_from(",; \t")
 )

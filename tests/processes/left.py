@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -113,31 +114,25 @@ def draws(data: Any, runs: int, rng: Any, **parameters: Any) -> Any:
     return data + rng.laplace(size=runs)
 
 
-def gone(*processes: int) -> bool:
+def gone(*ids: int) -> bool:
     """Waits until none of them is there; false where one stays."""
     until = time.monotonic() + 30.0
-    while any(_runs(process) for process in processes):
+    while any(processes([each]).get(each, "Z")[0] != "Z" for each in ids):
         if time.monotonic() > until:
             return False
         time.sleep(0.01)
     return True
 
 
-def _runs(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def processes() -> dict[int, tuple[str, int, str]]:
-    """State, parent and command line of every process that is there."""
+def processes(ids: Iterable[int] = ()) -> dict[int, tuple[str, int, str]]:
+    """State, parent and command line of these processes, or of every one that is there."""
     there = {}
-    for folder in Path("/proc").glob("[0-9]*"):
+    for each in ids or (int(folder.name) for folder in Path("/proc").glob("[0-9]*")):
         with suppress(OSError):
+            folder = Path(f"/proc/{each}")
             state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
             line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-            there[int(folder.name)] = state, int(parent), line
+            there[each] = state, int(parent), line
     return there
 
 

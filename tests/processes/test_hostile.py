@@ -62,7 +62,7 @@ def supervised(
 # --- outputs like any other ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("act", some(hostile.LEAKS, 5))
+@pytest.mark.parametrize("act", some(hostile.LEAKS, 4))
 def test_what_happens_on_one_dataset_only_is_refuted(act: str) -> None:
     """Sure events: the witness parts the datasets in every certifying run, each in a process of its own."""
     result = ask(hostile.Second(act), runs=200, confidence=0.9)
@@ -208,7 +208,7 @@ def test_leaving_from_a_loky_worker_does_not_decide_the_verdict() -> None:
 def test_a_forked_child_runs_nothing(tmp_path: Path) -> None:
     """A mechanism that forks and comes back twice: only the process that was asked goes on, or children multiply."""
     folder = str(tmp_path)
-    result = supervised(hostile.forks, pair=((folder, 0), (folder, 1)), runs=300, confidence=0.9)
+    result = supervised(hostile.forks, pair=((folder, 0), (folder, 1)), runs=200, confidence=0.9)
     assert result.verdict is Verdict.REFUTED
     pids = (tmp_path / "runs").read_text().split()
     # one for all runs of the search, one for each run that counts, one for the last look before a refutation

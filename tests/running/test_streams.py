@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit.running.streams import Shard, Stage, grouped, shards
@@ -31,6 +31,7 @@ def test_the_size_of_a_shard_does_not_change_its_stream() -> None:
     assert draws[0] == draws[1]
 
 
+@settings(deadline=None)
 @given(runs=st.integers(1, 10_000), size=st.integers(1, 3_000), start=st.integers(0, 100))
 def test_the_grid_covers_all_runs_once(runs: int, size: int, start: int) -> None:
     work = shards(Stage.SEARCH, 1, runs, size, start=start)
@@ -40,6 +41,7 @@ def test_the_grid_covers_all_runs_once(runs: int, size: int, start: int) -> None
     assert 0 < work[-1].runs <= size
 
 
+@settings(deadline=None)
 @given(runs=st.integers(1, 5_000), size=st.integers(1, 700), task=st.integers(1, 9_000))
 def test_grouping_keeps_every_shard_as_it_is(runs: int, size: int, task: int) -> None:
     work = shards(Stage.CERTIFY, 0, runs, size)

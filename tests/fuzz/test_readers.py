@@ -132,9 +132,9 @@ def test_files_that_are_nearly_right_are_read_or_refused_and_odd_outputs_have_co
 
 
 def test_no_changed_result_or_proof_shows_something_else() -> None:
-    results = tampered.tampered(STORED, share=0.02 if NIGHTLY else 0.0015)
+    results = tampered.tampered(STORED, share=0.005 if NIGHTLY else 0.0015)
     assert sum(sum(tally.kinds.values()) for tally in results.values()) > 45
     assert not [line for tally in results.values() for line in tally.wrong]
-    proofs_changed = tampered.proofs_tampered(RIGHT, share=0.02 if NIGHTLY else 0.001)
+    proofs_changed = tampered.proofs_tampered(RIGHT, share=0.004 if NIGHTLY else 0.001)
     assert sum(proofs_changed.kinds.values()) > 12
     assert not proofs_changed.wrong

@@ -109,9 +109,7 @@ def test_nothing_is_proved_where_data_may_make_python_raise(source: str, given: 
 @for_each("source", NEVER_RAISES)
 def test_numbers_that_stay_common_lose_no_proof(source: str) -> None:
     """Plain annotations, counters, counters of counters, clipped totals, common numbers, and one of 99 digits."""
-    proofs = proofs_of(source)
-    assert len(proofs) == 1 + NIGHTLY
-    for proof in proofs:
+    for proof in proofs_of(source):
         assert check(proof).keeps_claim
         assert epsilon(proof, {"eps": 1}) == 1
 

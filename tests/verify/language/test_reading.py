@@ -277,7 +277,7 @@ def outcome(call: Any) -> Any:
         return "failed"
 
 
-@for_each("seed", [0, 1], nightly=range(2, 8))
+@for_each("seed", [0, 1], nightly=[2, 3])
 def test_mutants_are_refused_or_read_as_python_runs_them(seed: int) -> None:
     numbers = random.Random(seed)
     held = 0

@@ -20,7 +20,7 @@ from tests.cases import NIGHTLY, for_each
 from tests.catalogue.laws import FORMULAS, fits, law_of, loss_of, pairs_of, seen
 
 LEVEL = 1e-9
-RUNS = 10_000
+RUNS = 20_000
 FEW: dict[str, dict[str, Any]] = {  # outputs that can be listed
     "rappor": {"reports": 2},
     "rappor_one_time": {"bits": 6, "hashes": 2},

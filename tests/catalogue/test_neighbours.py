@@ -119,12 +119,12 @@ NEIGHBOURS: list[tuple[str, list[dict[str, Any]], int, Pairs]] = [
     ("output_perturbation", over(weight=[0.02, 0.4, 3.0]), 15, labelled(8, 2)),
     ("gaussian_output_perturbation", over(weight=[0.02, 0.4, 3.0]), 15, labelled(8, 2)),
     ("ridge_output_perturbation", over(weight=[0.2, 1.0, 5.0]), 150, points(-1.0)),
-    ("objective_perturbation", over(epsilon=[0.1, 1.0, 3.0], weight=[0.001, 1.0]), 3, labelled(5, 1)),
+    ("objective_perturbation", over(epsilon=[0.1, 1.0, 3.0], weight=[0.001, 1.0]), 2, labelled(5, 1)),
     ("objective_perturbation", over(epsilon=[0.3, 2.0], weight=[0.002]), 1, labelled(4, 2)),
     ("objective_perturbation", over(epsilon=[1.0], weight=[0.05]), 1, labelled(4, 3)),
     ("exponential_fit exponential_fit.sign_turned", [{}], 150, points(-1.0)),
     ("regression_from_sums", [{}], 50, points(-1.0, joins=True)),
-    ("noisy_stats", [{}], 4, points(0.0)),
+    ("noisy_stats", [{}], 2, points(0.0)),
 ]
 
 

@@ -166,7 +166,6 @@ RIDGE = np.array(find("ridge_output_perturbation").default_pair[0])
 TIED = find("select_subsets.exact_maximum").default_pair[0]
 SILENT = [[0.0, 0.0, 0.0, 1], [0.0, 0.0, 0.0, -1]]  # records without features
 LEFT, ADDED = corrected(1.0, 2, 0.01)
-MODELS = np.ravel(find("noisy_models").exact.run(find("noisy_models").default_pair[0], np.random.default_rng(0)))
 
 
 def length(order: float) -> Callable[[Any], Any]:
@@ -229,10 +228,6 @@ MARGINS: list[tuple[str, Any, dict[str, Any], Callable[[Any], Any], Any]] = [
         {},
         column(0),
         stats.laplace(13 / 3, 10 / 3),
-    ),
-    *(
-        ("noisy_models", find("noisy_models").default_pair[0], {}, column(place), stats.laplace(centre, 8 / 4.8))
-        for place, centre in enumerate(MODELS)
     ),
     # always above the threshold
     ("thresholdout", [[1.0]] * 10, {"budget": 1, "threshold": -50.0}, column(0), stats.laplace(1, 0.2)),

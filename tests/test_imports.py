@@ -16,7 +16,12 @@ from tests.cases import for_each
 
 ROOT = Path(__file__).resolve().parent.parent
 HEAVY = ("scipy.stats", "pandas", "statsmodels", "matplotlib", "sklearn", "pytest")
-PUBLIC = "import dpaudit\n[getattr(dpaudit, name) for name in dpaudit.__all__]"
+PUBLIC = (
+    "import dpaudit\nassert {*dpaudit.__all__} <= {*dir(dpaudit)}\n[getattr(dpaudit, name) for name in dpaudit.__all__]"
+)
+ROOMS = (
+    "import dpaudit\n(dpaudit.claims.PureDP, dpaudit.catalogue.find, dpaudit.training.TrainingResult, dpaudit.adapters)"
+)
 FEWEST = 15  # modules of ours that a module of a few lines may bring with it
 ENGINE = tuple(f"dpaudit.{room}" for room in ("running", "execution", "search", "auditing", "catalogue", "verify"))
 GOLDEN = ROOT / "tests" / "golden" / "result.json"
@@ -41,6 +46,7 @@ def loaded(code: str) -> set[str]:
         ("import dpaudit", (*HEAVY, "numpy", "joblib", "click", "msgspec")),
         (PUBLIC, (*HEAVY, "joblib", "click", "msgspec")),
         (HELP, (*HEAVY, "numpy", "joblib", "msgspec")),
+        (ROOMS, ("pytest",)),  # modules are there after the import, and cost nothing before
     ],
 )
 def test_what_is_heavy_is_not_loaded(code: str, not_loaded: tuple[str, ...]) -> None:

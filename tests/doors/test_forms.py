@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from dpaudit.catalogue import sparse
 from dpaudit.spec.questions import Layers, read_spec
 from dpaudit.spec.reading import find_specs
 from dpaudit.sweeps.spec import read_sweep_file
-from tests.cases import NIGHTLY
 from tests.doors.conftest import Run, Write, process, spec
 from tests.doors.test_transcripts import FOLDER, cases
 
@@ -35,16 +32,16 @@ gaussian = dpaudit.batched(_gaussian)
 laplace = dpaudit.batched(_laplace)
 vector = dpaudit.batched(_vector)
 """
-FORMS = {
-    "pure": "{ epsilon = 0.5 }",
-    "approximate": "{ epsilon = 0.5, delta = 1e-3 }",
-    "gaussian": "{ mu = 0.5 }",
-    "renyi": "{ order = 2.0, epsilon = 0.3 }",
-    "concentrated": "{ rho = 0.1 }",
-    "concentrated twice": "{ rho = 0.1, xi = 0.01 }",
-    "profile": "{ profile = [[0.0, 0.2], [0.5, 0.1], [2.0, 0.0]] }",
-    "trade-off": "{ trade_off = [[0, 1], [0.2, 0.6], [0.6, 0.2], [1, 0]] }",
-}
+FORMS = [
+    ("PureDP", "{ epsilon = 0.5 }"),
+    ("ApproximateDP", "{ epsilon = 0.5, delta = 1e-3 }"),
+    ("GaussianDP", "{ mu = 0.5 }"),
+    ("RenyiDP", "{ order = 2.0, epsilon = 0.3 }"),
+    ("ZeroConcentratedDP", "{ rho = 0.1 }"),
+    ("ZeroConcentratedDP", "{ rho = 0.1, xi = 0.01 }"),
+    ("TradeOffDP", "{ trade_off = [[0, 1], [0.2, 0.6], [0.6, 0.2], [1, 0]] }"),
+    ("PrivacyProfile", "{ profile = [[0.0, 0.2], [0.5, 0.1], [2.0, 0.0]] }"),
+]
 GROSS = {"mechanism": '"noisy:gaussian"', "pair": "{ first = 0.0, second = 4.0 }", "expect": '"refuted"'}
 
 
@@ -59,22 +56,13 @@ def one_result(name: str = "it") -> Path:
 
 
 def test_every_form_of_claim_is_a_key_of_a_spec(dpaudit: Run, write: Write, noisy: None) -> None:
-    forms = {name: spec(name=f'"{name}"', claim=claim, tags=f'["{name}"]', **GROSS) for name, claim in FORMS.items()}
-    path = write(*forms.values())
-    assert dpaudit("validate", path).out == "spec.toml: 8 audits\n"
-    assert [type(each.claim).__name__ for each in read_spec(path)] == [
-        *("PureDP", "ApproximateDP", "GaussianDP", "RenyiDP", "ZeroConcentratedDP", "ZeroConcentratedDP"),
-        *("PrivacyProfile", "TradeOffDP"),
-    ]
-    some = [word for name in (FORMS if NIGHTLY else ("renyi", "profile", "trade-off")) for word in ("--tag", name)]
-    ended = dpaudit("run", path, *some, "--report", "out", "--format", "json,md", "--confidence", "0.95", "--quiet")
+    path = write(*(spec(name=f'"{place}"', claim=claim, **GROSS) for place, (_, claim) in enumerate(FORMS)))
+    assert [type(each.claim).__name__ for each in read_spec(path)] == [name for name, _ in FORMS]
+    path = write(spec(claim=FORMS[-1][1], **GROSS))
+    ended = dpaudit("run", path, "--report", "out", "--format", "json,md", "--confidence", "0.95", "--quiet")
     assert ended.code == 0, ended.out + ended.err
-    schema = jsonschema.Draft202012Validator(json.loads(dpaudit("validate", "--schema", "result").out))
-    for stored in Path("out").glob("*-*.json"):
-        schema.validate(json.loads(stored.read_text()))
     report = Path("out", "report.md").read_text()
     assert "PrivacyProfile(curve=\\[(0, 0.2), (0.5, 0.1), (2, 0)\\])" in report
-    assert "| profile | REFUTED | REFUTED | 0" in report
     assert "0.0000" not in report
 
 

@@ -487,25 +487,21 @@ def test_acceptances_or_settings_that_are_none_are_told_before_anything_runs(
         answering(AssertionError("it ran"), accepted=accepted)("f")
 
 
-def test_a_result_that_cannot_be_written_keeps_its_verdict(answering: Answering, tmp_path: Path) -> None:
+def test_a_result_that_cannot_be_written_keeps_its_verdict_and_the_ledger_of_the_project_records_all(
+    answering: Answering, tmp_path: Path
+) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.dpaudit]\nledger = 'kept.sqlite'\n")
     (tmp_path / "file").write_text("no folder")
     audit = answering(result(), folder=tmp_path / "file")
-    with pytest.raises(ClaimRefuted):
-        audit("f")
-    (record,) = audit.audited
-    assert record["verdict"] == "REFUTED"
-    assert "could not be written" in record["problem"]
-
-
-def test_a_ledger_that_the_project_names_records_every_result(answering: Answering, tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text("[tool.dpaudit]\nledger = 'kept.sqlite'\n")
-    audit = answering(result())
     audit("f", expect="refuted")
     with pytest.raises(ClaimRefuted):
         audit("f")
+    told = [(each["verdict"], "could not be written" in each["problem"]) for each in audit.audited]
+    assert told == [("REFUTED", True)] * 2
     with Ledger(tmp_path / "kept.sqlite", read_only=True) as ledger:
         assert [record.name for record in ledger.results()] == ["noisy count"] * 2
     (tmp_path / "kept.sqlite").write_text("no database")
+    audit = answering(result())
     with pytest.raises(ClaimRefuted):
         audit("f")
     assert "kept.sqlite" in audit.audited[-1]["problem"]

@@ -96,7 +96,7 @@ def test_the_grid_is_whole_and_what_cannot_be_asked_is_a_row_that_says_why(catal
     assert "at least 0.988 " in lines[1]
 
 
-def test_a_row_holds_what_the_audit_of_that_point_says(catalogue_sweep: Sweep) -> None:
+def test_a_row_holds_what_the_audit_says_and_truth_and_proof_where_they_are_known(catalogue_sweep: Sweep) -> None:
     row = catalogue_sweep.rows[2]
     entry = find("laplace").with_parameters({"epsilon": 2.0})
     result = dpaudit.audit(entry, pair=entry.pair, claim=entry.claim(), runs=20_000, seed=row["seed"], n_jobs=1)
@@ -105,9 +105,6 @@ def test_a_row_holds_what_the_audit_of_that_point_says(catalogue_sweep: Sweep) -
     assert (row["verdict"], row["certifier"], row["runs"]) == ("NOT_REFUTED", "coin-flip", 20_000)
     assert (row["form"], row["claimed"], row["claimed_epsilon"], row["delta"]) == ("PureDP", 2.0, 2.0, 0.0)
     assert row["runs_to_refute"] is None
-
-
-def test_truth_and_proof_stand_only_where_they_are_known(catalogue_sweep: Sweep) -> None:
     sound, broken = catalogue_sweep.rows[0], catalogue_sweep.rows[4]
     assert (sound["true_epsilon"], sound["proved"], sound["broken"]) == (0.5, 0.5, False)
     assert sound["exact_epsilon"] == pytest.approx(0.5, rel=1e-9)

@@ -158,17 +158,17 @@ def test_where_runs_are_the_units_or_nothing_is_refuted_nothing_is_said() -> Non
 
 @pytest.mark.long
 def test_the_noise_that_a_process_keeps_is_no_refutation_without_a_condition() -> None:
-    """Two audits, of which most are ended; one of them stands plainly by chance in less than a case of 300."""
-    ended = []
-    for seed in range(2):
+    """Most audits are ended, the first of which is enough; one stands plainly by chance in a case of 600 or less."""
+    shared = built_by(unsound.KeepingNoise, share=0.3)
+    for seed in range(12):
         try:
-            made = ask(
-                built_by(unsound.KeepingNoise, share=0.3), claim=GaussianDP(1.0), epsilon=None, runs=20_000, seed=seed
-            )
-            assert not made.refuted or made.condition == "if the runs of a process are independent (1 used)", str(made)
+            made = ask(shared, claim=GaussianDP(1.0), epsilon=None, runs=20_000, seed=seed)
         except UnsoundAudit as error:
-            ended.append(str(error))
-    assert any("over-dispersion between shards: rates of hits spread" in each for each in ended)
+            if "over-dispersion between shards: rates of hits spread" in str(error):
+                return
+        else:
+            assert not made.refuted or made.condition == "if the runs of a process are independent (1 used)", str(made)
+    pytest.fail("no audit was ended")
 
 
 @pytest.mark.long

@@ -1,7 +1,7 @@
 """Loss and sampler of every entry whose law is written down in `laws.txt`: one property each, at other parameters too.
 
 All seeds are fixed. A comparison of a sample with a law fails by chance with probability at most 1e-9; there are fewer
-than 400 of them.
+than 800 of them.
 """
 
 from __future__ import annotations

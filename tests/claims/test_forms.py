@@ -76,6 +76,8 @@ def test_the_boundary_is_what_the_definition_allows(claim: Claim) -> None:
     assert np.all(values <= exact * (1.0 + 1e-8))
     assert claim.max_probability(1.0) == 1.0
     assert claim.max_probability(0.0) == pytest.approx(claim.delta, abs=1e-15)
+    for least in (1e-15, 1e-9, 1e-3):  # equal laws are within every claim, to the last digit
+        assert claim.max_probability(least) >= least
     assert allowed(claim)(np.array([0.3]), np.array([0.3]))[0]
     assert not allowed(claim)(np.array([0.01]), np.array([0.999]))[0]
 

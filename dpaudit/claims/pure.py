@@ -28,15 +28,13 @@ class OneLine(Claim):
 
     def max_probability(self, q: float) -> float:
         q, slope = validate.probability("q", q), ratio(self.epsilon)
-        if q == 0.0:
-            return self.delta
-        if q * (1.0 + slope) <= 1.0 - self.delta:  # where 1 - q would lose the digits of q
-            return slope * q + self.delta
-        return max(0.0, min(1.0, 1.0 - (1.0 - q - self.delta) / slope))
+        rising = self.delta if q == 0.0 else slope * q + self.delta
+        # before the two lines cross, for there 1 - q would lose the digits of q
+        return rising if q + rising <= 1.0 else max(0.0, min(1.0, 1.0 - (1.0 - q - self.delta) / slope))
 
     def tangent(self, q: float) -> HalfPlane:
         q, slope = validate.probability("q", q), ratio(self.epsilon)
-        # as above: the two lines of the region cross at q = (1 - delta) / (1 + R)
+        # the two lines of the region cross at q = (1 - delta) / (1 + R)
         if q * (1.0 + slope) <= 1.0 - self.delta:
             return HalfPlane(slope, self.delta)
         return HalfPlane(1.0 / slope, 1.0 - (1.0 - self.delta) / slope)

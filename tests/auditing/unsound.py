@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextvars
 import functools
+import itertools
 import math
 import os
 import random
@@ -135,11 +136,24 @@ class ReusingBatches:
         return data + noise
 
 
-class KeepingNoise:
-    """Normal noise of variance 1 in every run, a part `share` of it drawn once in each process."""
+def _made(folder: str) -> bool:
+    """Whether this process is the one that makes the folder."""
+    try:
+        os.mkdir(folder)
+    except FileExistsError:
+        return False
+    return True
 
-    def __init__(self, share: float) -> None:
-        self.share, self.source = share, np.random.default_rng()
+
+class KeepingNoise:
+    """Normal noise of variance 1 in every run, a part `share` of it drawn once in each process.
+
+    Each process has the next stream of the seed: it makes a folder of the next number in `folder`.
+    """
+
+    def __init__(self, share: float, folder: str, seed: int) -> None:
+        number = next(number for number in itertools.count() if _made(os.path.join(folder, str(number))))
+        self.share, self.source = share, np.random.default_rng((seed, number))
         self.kept = self.source.normal()
 
     def __call__(self, data: float) -> float:

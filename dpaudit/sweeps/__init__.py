@@ -113,7 +113,8 @@ class Sweep(Displayed):
         told = account(self)
         head, *rest = told.sections
         headed = replace(head, lines=(f"{title or self.name}: {told.headline}",))
-        told = replace(told, sections=(headed, Section("about", Level.PAGE_ONE, tuple(about)), *rest))
+        first = [Section("about", Level.PAGE_ONE, words)] if (words := tuple(about)) else []
+        told = replace(told, sections=(headed, *first, *rest))
         drawn = [replace(each, rows=()) for each in drawings(self)]  # their numbers stand in the table of all points
         return [table, *write_account(told, drawn, folder, "sweep", table.name, suffixes=suffixes)]
 

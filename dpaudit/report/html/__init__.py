@@ -93,20 +93,15 @@ def render_account(
     version: str = __version__,
 ) -> str:
     """The account of any finding as one page: the first page, its figures, all that was done, what a reviewer asks."""
-    levels = {level: told.at(level) for level in (Level.PAGE_ONE, Level.DETAIL, Level.REVIEWER)}
+    parts = {"The account": ("account", Level.DETAIL), "For the reviewer": ("review", Level.REVIEWER)}
+    chapters = [(anchor, title, below) for title, (anchor, level) in parts.items() if (below := told.at(level))]
     return render(
         "account.html",
         title=told.headline,
         told=told,
-        first=levels[Level.PAGE_ONE],
-        chapters=[
-            (anchor, heading, levels[level])
-            for anchor, heading, level in (
-                ("account", "The account", Level.DETAIL),
-                ("review", "For the reviewer", Level.REVIEWER),
-            )
-            if levels[level]
-        ],
+        first=told.at(Level.PAGE_ONE),
+        chapters=chapters,
+        links=[(f"#{anchor}", heading) for anchor, heading, _ in chapters],
         drawings=drawings,
         overview=overview,
         record=record,

@@ -1,21 +1,46 @@
 """What each command is given: its arguments and options, in the order of its help, and its help.
 
-They stand in the order in which users need them. What a command does is the function of its name in its `home`, a
-module that loads when it is called.
+They stand in groups, in the order in which users need them; the first sentence of each fits the list of commands in 80
+columns. What a command does is the function of its name in its `home`, a module that loads when it is called.
 """
 
 from typing import Literal
 
 import click
 
-from dpaudit.cli.options import POINTS, CommandLine, argument, asked, option
+from dpaudit.cli.options import ONE, POINTS, CommandLine, argument, asked, option
 from dpaudit.report import FORMATS
 
 
-class RunCommand(CommandLine, home="suite"):
-    """Run the audits of spec files, or of all spec files in a folder.
+class AuditCommand(CommandLine, group="Audits"):
+    """Audit one function, without a spec file.
 
-    Options go before the spec, the spec before [tool.dpaudit] in ./pyproject.toml.
+    MODULE:FUNCTION is imported from this folder, or from where it is installed, and called as f(data, rng). Neighbours
+    are made of one example dataset (--data), or are the two of --pair. Ends with 1 where the claim is refuted, with 0
+    where it is not: that is no proof that it holds.
+    """
+
+    function: str = argument("MODULE:FUNCTION")
+    data: str | None = option("One dataset, as JSON, or the MODULE:FUNCTION that returns it.", "JSON")
+    pair: str | None = option("Two neighbours: '[FIRST, SECOND]', or the MODULE:FUNCTION that returns them.", "JSON")
+    epsilon: float | None = option("The claimed epsilon; with --delta, (epsilon, delta)-DP.", "E")
+    delta: float | None = option("The claimed delta.", "D")
+    claim: str | None = option("Any other claim, as in a spec: '{\"mu\": 1.0}'.", "JSON")
+    relation: str | None = option("Who is a neighbour; add_or_remove_one of --data if left out.", "WORD")
+    params: tuple[str, ...] = option("A keyword of the function; may be repeated.", "NAME=VALUE", flag="--param")
+    runs: float | None = asked(about=ONE)
+    confidence: float | None = asked("C", ONE)
+    seed: int | None = asked(about=ONE)
+    isolation: str | None = asked("MODE")
+    report: str | None = option("Write the record and a page of it into DIR.", "DIR")
+    jobs: int | None = option("Workers; -1, the default, for all processors.", "N")
+    no_progress: bool = option("Say nothing while it runs.")
+
+
+class RunCommand(CommandLine, group="Audits", home="suite"):
+    """Run the audits of spec files.
+
+    Of a folder all spec files are run. Options go before the spec, the spec before [tool.dpaudit] in ./pyproject.toml.
 
     A run that was killed or interrupted goes on with --resume: nothing of it is lost, and nothing is counted twice.
     """
@@ -40,11 +65,12 @@ class RunCommand(CommandLine, home="suite"):
     quiet: bool = option("Print the closing line only; implies --no-progress.")
 
 
-class PlanCommand(CommandLine):
-    """Show what `run` would do: claims, pairs, runs of each stage, and the smallest loss it would catch.
+class PlanCommand(CommandLine, group="Audits"):
+    """Show what `run` would do, and what it could catch.
 
-    Imports no mechanism and runs none, unless its claim is not in the spec, the time is asked for with --probe, or a
-    look at outputs with --look: also where the runs are too few to refute the claim.
+    Claims, pairs, runs of each stage, and the smallest loss that would be caught. Imports no mechanism and runs none,
+    unless its claim is not in the spec, the time is asked for with --probe, or a look at outputs with --look: also
+    where the runs are too few to refute the claim.
     """
 
     paths: tuple[str, ...] = argument("SPEC...", required=True)
@@ -57,20 +83,24 @@ class PlanCommand(CommandLine):
     jobs: int = option("Workers that the time is told for; -1 for all.", "N", default=-1)
 
 
-class ValidateCommand(CommandLine, home="plan"):
-    """Check spec files, or all in a folder; a mechanism is imported only beside a stored proof, in another process."""
+class ValidateCommand(CommandLine, group="Audits", home="plan"):
+    """Check spec files without running them.
+
+    Of a folder all spec files are checked. A mechanism is imported only beside a stored proof, in another process.
+    """
 
     paths: tuple[str, ...] = argument("PATH...")
     schema: Literal["spec", "result", "suite"] | None = option("Print the JSON Schema of a file format instead.")
 
 
-class RecheckCommand(CommandLine):
-    """Check the arithmetic of RESULT.json from its counts; with --fresh, repeat its witness on new runs.
+class RecheckCommand(CommandLine, group="Results"):
+    """Check a stored result, or repeat it on new runs.
 
-    With --ledger, check that no recorded result was changed, taken out or put in; RESULT.json may then be left out. A
-    file that its own numbers contradict, and a chain that does not hold, are refused (2); fresh runs that give another
-    verdict end with 1, and so does an attestation that does not hold with --key. A result of a Python call is repeated
-    where it names a function of a module in this folder. Of several files the worst code counts: 2, 1, 3, 0.
+    The arithmetic of RESULT.json is repeated from its counts, with --fresh its witness on new runs. With --ledger,
+    check that no recorded result was changed, taken out or put in; RESULT.json may then be left out. A file that its
+    own numbers contradict, and a chain that does not hold, are refused (2); fresh runs that give another verdict end
+    with 1, and so does an attestation that does not hold with --key. A result of a Python call is repeated where it
+    names a function of a module in this folder. Of several files the worst code counts: 2, 1, 3, 0.
     """
 
     results: tuple[str, ...] = argument("[RESULT.json]...", type=click.Path())
@@ -83,12 +113,13 @@ class RecheckCommand(CommandLine):
     head: str | None = option("A head of the ledger that was written down: does it lead there still?", "ROWS:HASH")
 
 
-class ReportCommand(CommandLine):
-    """Write stored results anew: result files, a suite.json, or a folder of a report, in other formats.
+class ReportCommand(CommandLine, group="Results"):
+    """Write stored results in other formats.
 
-    A file that its own numbers contradict is refused (2). Of a folder that holds a suite.json, this is read; of
-    another, all results in it. Results without a suite are reported as if no violation had been expected of them. A
-    file that was read is never written over. A result of audit-training is printed, or becomes its page in --output.
+    RESULT is the file of a result, a suite.json, or a folder of a report. A file that its own numbers contradict is
+    refused (2). Of a folder that holds a suite.json, this is read; of another, all results in it. Results without a
+    suite are reported as if no violation had been expected of them. A file that was read is never written over. A
+    result of audit-training is printed, or becomes its page in --output.
     """
 
     results: tuple[str, ...] = argument("RESULT...", required=True)
@@ -98,10 +129,11 @@ class ReportCommand(CommandLine):
     )
 
 
-class HistoryCommand(CommandLine):
-    """Print every recorded result of MECHANISM: an audit's name, a mechanism's reference, or a fingerprint.
+class HistoryCommand(CommandLine, group="Results"):
+    """List the recorded results of a mechanism.
 
-    A bound of more runs, or of a lower confidence, is a higher one: compare rows whose question is the same.
+    MECHANISM is an audit's name, a mechanism's reference, or a fingerprint. A bound of more runs, or of a lower
+    confidence, is a higher one: compare rows whose question is the same.
     """
 
     mechanism: str = argument("MECHANISM")
@@ -110,13 +142,14 @@ class HistoryCommand(CommandLine):
     form: Literal["table", "csv", "json"] = option("How the results are printed.", flag="--format", shown="table")
 
 
-class CompareCommand(CommandLine, home="history"):
-    """Say what changed from OLD to NEW: each a result, a suite, a report folder, a ledger, or a commit in a ledger.
+class CompareCommand(CommandLine, group="Results", home="history"):
+    """Say what changed between two results or reports.
 
-    A regression is a claim that became refuted, a bound that rose beyond noise, or a verdict that is not there any
-    more. With --rerun, an old event whose spec file is here is counted on fresh runs, and rose where they show that it
-    loses more than it did: that needs no margin for what search may miss. Ends with 5 where the two have no audit in
-    common, unless nothing is to fail.
+    OLD and NEW are each a result, a suite, a report folder, a ledger, or a commit in a ledger. A regression is a claim
+    that became refuted, a bound that rose beyond noise, or a verdict that is not there any more. With --rerun, an old
+    event whose spec file is here is counted on fresh runs, and rose where they show that it loses more than it did:
+    that needs no margin for what search may miss. Ends with 5 where the two have no audit in common, unless nothing is
+    to fail.
     """
 
     old: str = argument("OLD")
@@ -129,11 +162,12 @@ class CompareCommand(CommandLine, home="history"):
     jobs: int = option("Workers for --rerun; -1 for all processors.", "N", default=-1)
 
 
-class AcceptCommand(CommandLine, home="history"):
-    """Accept FINDING, the file of a refuted result or a fingerprint in the ledger, for a reason and until a day.
+class AcceptCommand(CommandLine, group="Results", home="history"):
+    """Accept a finding, for a reason and until a day.
 
-    The finding is matched by its fingerprint (mechanism, claim, class of pair and event) and stays refuted in every
-    report. When its last day is over, the audits fail again.
+    FINDING is the file of a refuted result, or a fingerprint in the ledger. The finding is matched by its fingerprint
+    (mechanism, claim, class of pair and event) and stays refuted in every report. When its last day is over, the audits
+    fail again.
     """
 
     finding: str = argument("FINDING")
@@ -143,14 +177,14 @@ class AcceptCommand(CommandLine, home="history"):
     ledger: str | None = option("Where fingerprints are looked up; otherwise as for dpaudit history.", "FILE")
 
 
-class AttestCommand(CommandLine, home="recheck"):
-    """Sign RESULT..., result files, a suite.json or a folder of a report, or check such a signature with --verify.
+class AttestCommand(CommandLine, group="Results", home="recheck"):
+    """Sign results, or check a signature.
 
-    An attestation is an in-toto statement in a DSSE envelope: the digest of each file, and its question, witness,
-    counts, certificate, verdict, health, environment and source digest. It shows that the holder of the key says so.
-    One more is added to a file that holds some. The password of an encrypted key is asked for, or taken from
-    DPAUDIT_KEY_PASSWORD. Exit codes: 0 signed, or it holds; 1 it does not hold; 2 a file is not what it should be, or
-    contradicts its own counts.
+    RESULT is the file of a result, a suite.json or a folder of a report. An attestation is an in-toto statement in a
+    DSSE envelope: the digest of each file, and its question, witness, counts, certificate, verdict, health, environment
+    and source digest. It shows that the holder of the key says so. One more is added to a file that holds some. The
+    password of an encrypted key is asked for, or taken from DPAUDIT_KEY_PASSWORD. Exit codes: 0 signed, or it holds; 1
+    it does not hold; 2 a file is not what it should be, or contradicts its own counts.
     """
 
     results: tuple[str, ...] = argument("RESULT...", required=True)
@@ -164,11 +198,47 @@ class AttestCommand(CommandLine, home="recheck"):
     ledger: str | None = option("Bind the head of this ledger's chain too, or ask if it still leads there.", "FILE")
 
 
-class SweepCommand(CommandLine):
-    """Run the [sweep] tables of a spec file: an audit at every point of their grids.
+class BracketCommand(CommandLine, group="Upper bounds and proofs"):
+    """Bound a mechanism from above and below.
 
-    A refuted claim is a row like any other. Ends with 0 where every point has a verdict, and with 3 where one has none.
-    Points that the ledger holds, for the same question and code, are not run again: an interrupted sweep goes on.
+    TARGET is an entry of the catalogue, or module:function. Reads its source, compares it with what runs once it is
+    imported, looks for a proof and for exact losses, and audits it; it is imported in processes of its own. Exit codes:
+    0 proved or pinned, 1 refuted, 3 open; a loss that is known of one pair alone is open.
+    """
+
+    target: str = argument("TARGET")
+    claim: str | None = option("The claim: a number, or a formula in the parameters such as 2*eps.", "EPS")
+    delta: float = option("With a number as the claim: (EPS, D)-DP.", "D", default=0.0)
+    adjacency: str | None = option("all-differ, one-differs, monotone, or one way: up, down.", "WORD")
+    params: tuple[str, ...] = option("A parameter; may be repeated.", "NAME=VALUE", flag="--param")
+    answers: int | None = option("Number of query answers, where no proof is for any number.", "N")
+    pair: str | None = option("Two datasets: '[[0, 0], [1, -1]]'; left out: the worst that is found.", "JSON")
+    runs: float = option("Executions of the audit; 0: none.", "N", default=1_000_000)
+    max_time: float = option("Seconds that all of it may take.", "S", default=60.0)
+    confidence: float = option("Confidence of the audit.", "C", default=0.999)
+    seed: int = option("Seed of the audit.", "N", default=0)
+    jobs: int = option("Workers; -1, the default, for all processors.", "N", default=-1)
+    save: str | None = option("Write the proof to a file that `dpaudit check-proof` reads.", "CERT")
+    as_json: bool = option("Print the bracket as JSON.", flag="--json")
+
+
+class CheckProofCommand(CommandLine, group="Upper bounds and proofs", home="bracket"):
+    """Check a stored proof and say what it shows.
+
+    For which inputs, too, and which obligations were discharged. The program is read from the certificate, never run.
+    Exit codes: 0 accepted, 1 rejected, 2 not a proof at all. An accepted proof bounds the loss by its cost; where that
+    is above the claim the claim is open, and the code 3.
+    """
+
+    certificate: str = argument("CERT", type=click.Path())
+
+
+class SweepCommand(CommandLine, group="Research"):
+    """Audit a grid of mechanisms, claims and runs.
+
+    The grids are the [sweep] tables of a spec file. A refuted claim is a row like any other. Ends with 0 where every
+    point has a verdict, and with 3 where one has none. Points that the ledger holds, for the same question and code,
+    are not run again: an interrupted sweep goes on.
     """
 
     spec: str = argument("SPEC")
@@ -185,54 +255,22 @@ class SweepCommand(CommandLine):
     quiet: bool = option("Print the closing lines only; implies --no-progress.")
 
 
-class VerifyCommand(CommandLine):
-    """Bound a mechanism from both sides: TARGET is an entry of the catalogue, or module:function.
+class CatalogueCommand(CommandLine, group="Research"):
+    """List mechanisms of the literature, with mistakes.
 
-    Reads its source, compares it with what runs once it is imported, looks for a proof and for exact losses, and
-    audits it; it is imported in processes of its own. Exit codes: 0 proved or pinned, 1 refuted, 3 open; a loss
-    that is known of one pair alone is open.
-    """
-
-    target: str = argument("TARGET")
-    claim: str | None = option("The claim: a number, or a formula in the parameters such as 2*eps.", "EPS")
-    delta: float = option("With a number as the claim: (EPS, D)-DP.", "D", default=0.0)
-    adjacency: str | None = option("all-differ, one-differs, monotone, or one way: up, down.", "WORD")
-    params: tuple[str, ...] = option("A parameter; may be repeated.", "NAME=VALUE", flag="--param")
-    answers: int | None = option("Number of query answers, where no proof is for any number.", "N")
-    pair: str | None = option("Two datasets: '[[0, 0], [1, -1]]'; left out: the worst that is found.", "JSON")
-    runs: float = option("Executions of the audit; 0: none.", "N", default=1_000_000)
-    max_time: float = option("Seconds that all of it may take.", "S", default=60.0)
-    confidence: float = option("Confidence of the audit.", "C", default=0.999)
-    seed: int = option("Seed of the audit.", "N", default=0)
-    jobs: int = option("Workers; -1, the default, for all processors.", "N", default=-1)
-    save: str | None = option("Write the proof to a file that `dpaudit check` reads.", "CERT")
-    as_json: bool = option("Print the bracket as JSON.", flag="--json")
-
-
-class CheckCommand(CommandLine, home="verify"):
-    """Check the proof in CERT and say what it shows, for which inputs, and which obligations were discharged.
-
-    The program is read from the certificate, never run. Exit codes: 0 accepted, 1 rejected, 2 not a proof at all. An
-    accepted proof bounds the loss by its cost; where that is above the claim the claim is open, and the code 3.
-    """
-
-    certificate: str = argument("CERT", type=click.Path())
-
-
-class CatalogueCommand(CommandLine):
-    """List mechanisms by topic, each with its twins, and attacks; or describe the one called NAME.
-
-    Words choose among them: those stay that have every WORD in their name, title, topic, formula, claim or verdict.
+    By topic, each with its twins, and attacks; or describe the one called NAME. Words choose among them: those stay
+    that have every WORD in their name, title, topic, formula, claim or verdict.
     """
 
     words: tuple[str, ...] = argument("[NAME | WORD...]")
 
 
-class AuditScoresCommand(CommandLine, home="scores"):
-    """Certify a lower bound on epsilon from the membership scores in FILE (.csv, .json, .npy, .npz).
+class AuditScoresCommand(CommandLine, group="Private training", home="scores"):
+    """Bound epsilon by the scores of an attack.
 
-    CSV: columns score and member, or in and out. JSON: {"in": [...], "out": [...]}, or counts {"tp", "fp", "tn", "fn"}.
-    Ends with 1 where the claim is refuted, with 2 for input that cannot be used.
+    The membership scores are in FILE (.csv, .json, .npy, .npz). CSV: columns score and member, or in and out. JSON:
+    {"in": [...], "out": [...]}, or counts {"tp", "fp", "tn", "fn"}. Ends with 1 where the claim is refuted, with 2 for
+    input that cannot be used.
     """
 
     file: str = argument("FILE")
@@ -260,11 +298,12 @@ class AuditScoresCommand(CommandLine, home="scores"):
     report: str | None = option("Write a page about the result there, its figures and its JSON.", "FOLDER")
 
 
-class AuditTrainingCommand(CommandLine, home="scores"):
-    """Train with canaries in, and certify a lower bound on the loss of MODULE:FUNCTION, called as f(included, rng).
+class AuditTrainingCommand(CommandLine, group="Private training", home="scores"):
+    """Bound the loss of a training, with canaries in it.
 
-    Each training runs in a process of its own. Ends with 1 where the claim is refuted, with 0 where it is not, with 3
-    where a training breaks or its scores say nothing, and with 2 for a question that cannot be asked.
+    MODULE:FUNCTION is called as f(included, rng). Each training runs in a process of its own. Ends with 1 where the
+    claim is refuted, with 0 where it is not, with 3 where a training breaks or its scores say nothing, and with 2 for a
+    question that cannot be asked.
     """
 
     reference: str = argument("MODULE:FUNCTION")
@@ -290,12 +329,13 @@ class AuditTrainingCommand(CommandLine, home="scores"):
     no_progress: bool = option("Say nothing while it trains.")
 
 
-class CalibrateCommand(CommandLine):
-    """Audit mechanisms whose loss is exactly their claim, again and again, and count the refutations.
+class CalibrateCommand(CommandLine, group="For developers of dpaudit"):
+    """Measure the rate of false refutations.
 
-    Prints, for each claim form and certifier, the rate of false refutations at confidence 0.95 with its exact
-    interval, and how much of the best possible bound is certified. Ends with 1 where a rate is above the stated
-    one by more than chance explains (one time in a million a line).
+    Mechanisms whose loss is exactly their claim are audited again and again, and the refutations counted. Prints, for
+    each claim form and certifier, the rate of false refutations at confidence 0.95 with its exact interval, and how
+    much of the best possible bound is certified. Ends with 1 where a rate is above the stated one by more than chance
+    explains (one time in a million a line).
     """
 
     full: bool = option("2,000 audits a line, as before a release; 200 without it.")

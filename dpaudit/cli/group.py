@@ -2,6 +2,7 @@
 
 import copy
 import importlib
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -21,6 +22,7 @@ FILES = frozenset(
 )  # of arguments and options
 INTERNAL, INTERRUPTED = 70, 130
 OBSERVE = "python -m audits.libraries.observe"
+OLD = {"verify": "bracket", "check": "check-proof"}  # names that commands had; they go on
 MOVED = {"observe": OBSERVE, "bisect": f"{OBSERVE} --versions A..B"}
 
 
@@ -72,16 +74,25 @@ class LazyGroup(click.Group):
         """The commands in the order in which users need them."""
         return list(COMMANDS)
 
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands in their groups, each with the first sentence of its help."""
+        wide = max(map(len, COMMANDS))
+        for title, lines in itertools.groupby(EVERY, lambda line: line.group):
+            with formatter.section(title):
+                sentences = ((line.command.ljust(wide), (line.__doc__ or "").partition("\n")[0]) for line in lines)
+                formatter.write_dl([*sentences])
+
     def get_command(self, context: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of this name, made when it is asked for."""
-        return _command(COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
+        """The command of this name, or that had it once, made when it is asked for."""
+        name = OLD.get(cmd_name, cmd_name)
+        return _command(COMMANDS[name]) if name in COMMANDS else None
 
     def resolve_command(
         self, context: click.Context, arguments: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that is asked for. Raises `UsageError` with the one that may be meant."""
         asked = arguments[0]
-        if asked in COMMANDS or asked.startswith("-") or context.resilient_parsing:
+        if asked in COMMANDS or asked in OLD or asked.startswith("-") or context.resilient_parsing:
             return super().resolve_command(context, arguments)
         if asked in MOVED:
             raise click.UsageError(f"{asked} is a program of dpaudit's repository now: {MOVED[asked]}", context)

@@ -110,6 +110,7 @@ def typed_again(*more: str, without: Collection[str] = ()) -> str:
 
 
 AUDITS = {"audit": "audit", "all": "all audits together", "instead": ""}  # what the words of an option are about
+ONE = {**AUDITS, "all": "the audit"}
 POINTS = {"audit": "point", "all": "each point for itself", "instead": ", instead of those of the spec"}
 
 
@@ -150,16 +151,17 @@ def _param(name: str, kind: Any, told: dict[str, Any]) -> click.Parameter:
 class CommandLine:
     """What a command is given: its arguments and options, each a field, in the order of its help, the docstring.
 
-    `home` is the module of what it does, where that is not of its own name.
+    `group` is the heading that it stands under, `home` the module of what it does, where that is not of its own name.
     """
 
     command: ClassVar[str]
+    group: ClassVar[str]
     home: ClassVar[str]
 
-    def __init_subclass__(cls, home: str = "") -> None:
+    def __init_subclass__(cls, group: str, home: str = "") -> None:
         dataclass(frozen=True, kw_only=True, eq=False, repr=False)(cls)  # each costs every command its start
         cls.command = "-".join(re.findall("[A-Z][a-z]+", cls.__name__)[:-1]).lower()  # without "Command"
-        cls.home = home or cls.command
+        cls.group, cls.home = group, home or cls.command.replace("-", "_")
 
     def keywords_of(self, function: Callable[..., Any]) -> dict[str, Any]:
         """What is given for those keywords of a function that a field is named after."""

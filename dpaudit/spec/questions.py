@@ -224,6 +224,19 @@ def read_spec(path: str | os.PathLike[str], layers: Layers | None = None) -> tup
     return tuple(replace(question, record=recorded({**shared, **question.record})) for question in asked)
 
 
+def asked_of(raw: dict[str, Any], place: str, layers: Layers) -> SpecQuestion:
+    """The question of a table that stands in no file: `place` is its name in messages, this folder its own.
+
+    Raises `InvalidSpec` that names place and key of all that is wrong.
+    """
+    from dpaudit.spec.reading import SpecPlace
+
+    question, wrong = _asked(Path(place), raw, SpecPlace(place), layers)
+    if question is None or wrong:
+        raise InvalidSpec(*(f"{place}: {what}" for _, what in wrong))
+    return question
+
+
 class _Wrong(InvalidSpec):
     """An error of one key of an audit, which is its first argument."""
 

@@ -1,4 +1,4 @@
-"""`dpaudit verify` and `check`: both sides of a mechanism's privacy loss, and stored proofs checked independently."""
+"""`dpaudit bracket` and `check-proof`: both sides of a privacy loss, and stored proofs checked independently."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from dpaudit.account import templates
 from dpaudit.base import validate
 from dpaudit.base.quoting import clean
 from dpaudit.base.strict import parsed
-from dpaudit.cli.commands import CheckCommand, VerifyCommand
+from dpaudit.cli.commands import BracketCommand, CheckProofCommand
 from dpaudit.cli.options import check_writable, one_line, say, show, writing
 from dpaudit.errors import InvalidSpec, at
 
@@ -22,7 +22,7 @@ OPEN = 3
 LONGEST = 2_000  # characters of a line
 
 
-def verify_command(call: VerifyCommand) -> int:
+def bracket_command(call: BracketCommand) -> int:
     from dpaudit.cli.catalogue import named
     from dpaudit.data import AdjacentPair
     from dpaudit.execution.engine import Engine
@@ -44,7 +44,7 @@ def verify_command(call: VerifyCommand) -> int:
     if sys.stderr.isatty():
         say("reading the source, looking for a proof, then auditing")
     with Engine(call.jobs, supervised=True) as engine:
-        given = _parameters(call.params)
+        given = parameters(call.params)
         mechanism = (
             target_named(call.target, given, os.getcwd())
             if ":" in call.target
@@ -76,7 +76,8 @@ def _claim(claim: str | None, delta: float) -> Any:
     return claim_of(epsilon, delta or 0.0)
 
 
-def _parameters(given: tuple[str, ...]) -> dict[str, Any]:
+def parameters(given: tuple[str, ...]) -> dict[str, Any]:
+    """The values of --param. Raises `InvalidSpec` for what is no NAME=VALUE, or is given twice."""
     values: dict[str, Any] = {}
     for each in given:
         name, equals, value = each.partition("=")
@@ -110,7 +111,7 @@ def _save(joined: "Joined", path: str) -> None:
         say(f"proof: {name}")
 
 
-def check_command(call: CheckCommand) -> int:
+def check_proof_command(call: CheckProofCommand) -> int:
     from dpaudit.verify.checker import check
     from dpaudit.verify.stored import load
 

@@ -1,0 +1,80 @@
+"""`dpaudit audit`: one question that is asked on the command line, as a spec file would ask it."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dpaudit import report
+from dpaudit.account import Level, account, templates
+from dpaudit.auditing.question import Plan
+from dpaudit.auditing.runner import Runner
+from dpaudit.auditing.watching import watching
+from dpaudit.base.strict import parsed
+from dpaudit.claims import Relation
+from dpaudit.cli.bracket import parameters
+from dpaudit.cli.commands import AuditCommand
+from dpaudit.cli.options import layers, report_folder, show, typed_again
+from dpaudit.errors import InvalidSpec, at
+from dpaudit.execution.engine import Engine
+from dpaudit.results.suite import SuiteResult
+from dpaudit.spec.questions import asked_of
+from dpaudit.spec.settings import read_settings
+
+REFERENCE = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")  # module:function
+
+
+def audit_command(call: AuditCommand) -> int:
+    project = read_settings(Path.cwd())
+    folder = None if call.report is None else report_folder(call.report)
+    question = asked_of(_table(call), "dpaudit audit", layers(call))
+    workers = next(value for value in (call.jobs, project.jobs, -1) if value is not None)
+    repeat = typed_again("--seed", str(question.seed), without=("seed", "report", "no_progress"))
+
+    def origin(planned: Plan) -> dict[str, Any]:
+        return {"command": repeat}
+
+    with (
+        watching(1, question.name, shown=not call.no_progress) as watcher,
+        Engine(workers, supervised=True, isolation=question.isolation) as engine,
+    ):
+        result = Runner(engine, progress=watcher, origin=origin).run(question)
+    show("\n".join(account(result, Level.PAGE_ONE).lines(templates.WHOLE)))
+    if folder is not None:
+        click.echo(f"report: {report.write_suite(SuiteResult.of([result]), folder)[-1]}")
+    return 1 if result.refuted else result.exit_code
+
+
+def _table(call: AuditCommand) -> dict[str, Any]:
+    """What a spec would hold. Raises `InvalidSpec` naming the option that is wrong."""
+    claim = {name: value for name in ("epsilon", "delta") if (value := getattr(call, name)) is not None}
+    if claim and call.claim is not None:
+        raise InvalidSpec("--claim and --epsilon: give one of the two")
+    table = {
+        "name": call.function.rpartition(":")[2] or call.function,
+        "mechanism": call.function,
+        "parameters": parameters(call.params),
+        "claim": claim or (None if call.claim is None else _json("--claim", call.claim, '{"mu": 1.0}')),
+        "relation": call.relation,
+    }
+    if claim and call.data is None and call.pair is None:
+        raise InvalidSpec("give --data, one dataset of which neighbours are made, or --pair, two neighbours")
+    if call.data is not None:
+        table["data"] = _json("--data", call.data, "[34, 51, 29]")
+        table["relation"] = call.relation or Relation.ADD_OR_REMOVE_ONE.value
+    if call.pair is not None:
+        both = _json("--pair", call.pair, "[[34, 51], [34]]")
+        if isinstance(both, list) and len(both) == 2:
+            both = {"first": both[0], "second": both[1]}
+        table["pair"] = both
+    return {key: value for key, value in table.items() if value is not None}
+
+
+def _json(option: str, text: str, example: str) -> Any:
+    """The value of an option, or the name that a worker imports."""
+    if REFERENCE.fullmatch(text):
+        return text
+    cure = f"give JSON such as {example}, or module:function"
+    with at(option):
+        return parsed(text, cure=cure, not_json=cure)

@@ -1,6 +1,7 @@
 # dpaudit in a container, as a user without rights, at the versions and hashes of requirements/action.txt.
 #
 #   docker build --tag dpaudit .
+#   mkdir -m 777 report    # for the user of the image
 #   docker run --rm --network none --volume "$PWD:/audits" dpaudit run specs --no-ledger --report report
 #
 # A tag of an image can be moved: --build-arg PYTHON=python:3.12-slim-bookworm@sha256:... names the one you looked at.

@@ -307,7 +307,7 @@ TASKS = (
     ),
     command(
         "a proof",
-        "dpaudit verify own:total --claim 1 --adjacency one-differs",
+        "dpaudit bracket own:total --claim 1 --adjacency one-differs",
         "PROVED|PINNED|proved|pinned",
         own__py=COUNT.replace("len(rows)", "rows").replace("count", "total"),
     ),

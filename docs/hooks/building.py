@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import recipe
@@ -13,6 +14,8 @@ from mkdocs.structure.files import File, Files
 from reference import PAGES, keywords
 
 COLOURS = "assets/figures.css"  # named in mkdocs.yml
+ROOT = Path(__file__).resolve().parents[2]
+OF_REPOSITORY = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}  # pages that stand there too
 SLOT = re.compile(r"^<!-- (?P<what>[a-z]+): (?P<name>[a-z-]+) -->$", re.MULTILINE)
 FILLS: dict[str, Callable[[str], str]] = {
     "report": shown.report,
@@ -28,9 +31,23 @@ def on_files(files: Files, config: Any) -> Files:
     """Adds the reference pages, made from the package."""
     for path, make in PAGES.items():
         files.append(File.generated(config, path, content=make()))
+    for path, name in OF_REPOSITORY.items():
+        files.append(File.generated(config, path, content=_of_repository(ROOT / name)))
     files.append(File.generated(config, COLOURS, content=shown.colours()))
     files.append(File.generated(config, "notebook.md", content=worked.page()))
     return files
+
+
+def _of_repository(file: Path) -> str:
+    """A file of the repository as a page: links to files that are no pages become their names."""
+
+    def linked(found: re.Match[str]) -> str:
+        words, target = found.groups()
+        if target.startswith(("http", "#")):
+            return found[0]
+        return f"[{words}]({target.removeprefix('docs/')})" if target.startswith("docs/") else words
+
+    return re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)", linked, file.read_text(encoding="utf-8"))
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:

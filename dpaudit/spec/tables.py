@@ -49,7 +49,7 @@ class UpperTable(Struct, frozen=True, forbid_unknown_fields=True):
 
     proof: Annotated[
         str | list[str] | None,
-        Meta(description="a file that `dpaudit verify --save` wrote, or two, one for each way; beside the spec"),
+        Meta(description="a file that `dpaudit bracket --save` wrote, or two, one for each way; beside the spec"),
     ] = None
     epsilon: Annotated[float | None, Meta(description="the loss is at most this, in nats")] = None
     scope: Annotated[Words | None, Meta(description="in words, which inputs it holds for")] = None

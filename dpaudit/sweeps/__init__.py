@@ -180,7 +180,8 @@ def sweep(
 
     `mechanisms` are what `dpaudit.audit` takes, or names of the catalogue, `parameters` lists of values of their
     keywords, all combined, or a list of combinations. `pairs` and `claims` are axes too, `pair` and `claim` a
-    single one; a function is called with the parameters of the point, a number is an epsilon, and an entry of the
+    single one: a mapping has one for each mechanism, by its name; a function is called with the parameters of the
+    point; of claims a number is an epsilon, a text one in the parameters, such as "2*eps"; and an entry of the
     catalogue brings its own. A point that cannot be asked (a parameter the mechanism does not have, a certifier
     that is not for the claim), or whose audit breaks, is a row that says so. `prove` bounds every question from
     above too, by proof and exact loss where there is one. `confidence` is that of each point for itself;
@@ -251,6 +252,8 @@ def run_sweep(
 
 
 def _pair(pair: Any, name: str) -> Any:
+    if isinstance(pair, Mapping):
+        return {mechanism: _pair(each, name) for mechanism, each in pair.items()}
     if pair is None or hasattr(pair, "resolve") or callable(pair):
         return pair
     return AdjacentPair.of(pair, name)

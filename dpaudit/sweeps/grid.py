@@ -34,7 +34,8 @@ class Grid:
     """What a sweep varies; a point for every combination, the last axis fastest.
 
     `mechanisms` are what `dpaudit.audit` takes. `parameters` are the combinations of their keywords. A claim or pair of
-    None is the catalogue entry's own; a function is called with the parameters of the point. `options` are the values
+    None is the catalogue entry's own; of a mapping it is the one under the name of the mechanism, and what a mapping
+    leaves out is None; a function is called with the parameters of the point. `options` are the values
     of options of audits, by their names; those that are left out have their default. Each point is certified at its
     confidence for itself. `prove`: every question is bounded from above too.
 
@@ -145,6 +146,7 @@ def points(grid: Grid) -> Iterator[Point]:
 def _asked(grid: Grid, mechanism: Any, parameters: Mapping[str, Any], claim: Any, pair: Any) -> Point:
     name = _name(mechanism)
     given = dict(parameters)
+    claim, pair = (each.get(name) if isinstance(each, Mapping) else each for each in (claim, pair))
     try:
         wrapped = _wrapped(mechanism, given, grid.folder)
         name = wrapped.name
@@ -186,6 +188,8 @@ def _claim(stated: Any, parameters: Mapping[str, Any], known: Known | None, rela
     claim: Any = stated
     if callable(claim) and not isinstance(claim, type):
         claim = _called("claim", claim, parameters)
+    if isinstance(claim, str):
+        claim = import_reference("dpaudit.verify.bracketing.targets:epsilon_of")(claim, parameters)
     if isinstance(claim, numbers.Real):
         claim = PureDP(validate.not_negative("claim", claim), relation)
     if claim is None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from dpaudit.auditing.known import known_of
 from dpaudit.claims import Claim
+from dpaudit.claims.rounding import above
 from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import Imported, Mechanism, PerRun, wrap
@@ -218,6 +219,15 @@ def stated(parameters: Mapping[str, Any]) -> dict[str, Fraction]:
     """The parameters that are numbers, of whatever type: a claim may be a formula in these."""
     real: dict[str, Any] = {name: value for name, value in parameters.items() if isinstance(value, numbers.Real)}
     return {name: rational(name, value if isinstance(value, int) else float(value)) for name, value in real.items()}
+
+
+def epsilon_of(text: str, parameters: Mapping[str, Any]) -> float:
+    """A claim such as "2*eps" as an epsilon, no smaller than it. Raises `InvalidSpec` for anything else.
+
+    >>> epsilon_of("2*eps", {"eps": 0.5, "c": 3})
+    1.0
+    """
+    return above(value_of(text, stated(parameters)))
 
 
 def value_of(text: str, parameters: Mapping[str, Fraction]) -> Fraction:

@@ -210,7 +210,7 @@ def results() -> dict[str, Any]:
 
 
 def proofs_tampered(proofs: dict[str, Any], *, share: float = 1.0, seed: int = 0) -> Tally:
-    """What `dpaudit check-proof` makes of every change of stored proofs; `accepted` ones are told with what they show."""
+    """What `dpaudit check-proof` makes of every change of stored proofs; `accepted` ones with what they show."""
     from dpaudit.verify.checker import check
     from dpaudit.verify.stored import from_dict, to_dict
 

@@ -1,16 +1,18 @@
 """The Python door: one call audits a mechanism, others load, check and write results."""
 
+import functools
 import inspect
 import numbers
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dpaudit.adapters.adapted import Adapted, OwnClaim, offered
 from dpaudit.auditing import Question, Runner
 from dpaudit.auditing.watching import uninterrupted, watching
 from dpaudit.base import validate
+from dpaudit.base.validate import meant
 from dpaudit.claims import Claim, PureDP, Relation, check_claim, claim_of
 from dpaudit.data import AdjacentPair, pairs_of_data
 from dpaudit.data.patterns import drawn_pairs, is_strategy
@@ -26,6 +28,26 @@ if TYPE_CHECKING:
     from dpaudit.ledger.runs import Call
 
 
+Asked = TypeVar("Asked", bound=Callable[..., Any])
+
+
+def by_name(call: Asked) -> Asked:
+    """The same, which says of a keyword that it does not have, or a second argument, what may be meant."""
+
+    @functools.wraps(call)
+    def asked(*given: Any, **keywords: Any) -> Any:
+        if len(given) > 1:
+            raise TypeError(f"{call.__name__} takes one argument, all else by name: pair=(first, second), epsilon=1.0")
+        known = inspect.signature(call).parameters
+        for name in keywords:
+            if name not in known:
+                raise TypeError(f"{call.__name__} has no keyword {name!r}{meant(name, known)}")
+        return call(*given, **keywords)
+
+    return asked  # type: ignore[return-value]
+
+
+@by_name
 def audit(
     mechanism: Any,
     *,
@@ -118,7 +140,8 @@ def audit(
 def pose(mechanism: Any, **keywords: Any) -> Question:
     """The question of `audit`, its claim and pairs checked; the keywords are those of `audit`, but for `WORKING`."""
     if unknown := keywords.keys() - USUAL.keys():
-        raise InvalidSpec(f"audit has no keyword {min(unknown)!r}; it has: {', '.join(USUAL)}")
+        word = min(unknown)
+        raise InvalidSpec(f"audit has no keyword {word!r}{meant(word, USUAL, '; it has: ' + ', '.join(USUAL))}")
     told = {**USUAL, **keywords}
     asked = _claim(*(told[key] for key in ("claim", "epsilon", "delta", "relation")))
     pair, pairs, data, upper, user = (told[key] for key in ("pair", "pairs", "data", "upper", "user"))

@@ -2,7 +2,7 @@
 
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -134,3 +134,15 @@ def unspelled(value: Any, kind: Callable[[str], Any] = float) -> Any:
     if value.keys() == {"float"} and value["float"] in NOT_FINITE:
         return kind(value["float"])
     return {key: unspelled(each, kind) for key, each in value.items()}
+
+
+def meant(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """The known word that is nearest to this one, as the end of a message; `otherwise` where none is near.
+
+    >>> meant("eps", ["epsilon", "delta"]), meant("mu", ["epsilon"], "; give epsilon")
+    ("; did you mean 'epsilon'?", '; give epsilon')
+    """
+    from difflib import get_close_matches
+
+    near = get_close_matches(word[:100], [*known], n=1)
+    return f"; did you mean {near[0]!r}?" if near else otherwise

@@ -1,8 +1,8 @@
 """Mechanisms from the literature, each with its claim, its exact loss where known, and its broken twins."""
 
-import difflib
 import importlib
 
+from dpaudit.base import validate
 from dpaudit.catalogue.entry import Entry, Parameter, Source, Twin
 from dpaudit.errors import InvalidSpec
 
@@ -38,7 +38,6 @@ def find(name: str) -> Entry:
     """
     known = {each.name: each for entry in entries() for each in (entry, *entry.twins.values())}
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"it holds: {', '.join(known)}"
-        raise InvalidSpec(f"the catalogue has no entry {name!r}; {hint}")
+        hint = validate.meant(name, known, f"; it holds: {', '.join(known)}")
+        raise InvalidSpec(f"the catalogue has no entry {name!r}{hint}")
     return known[name]

@@ -7,13 +7,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, fields, replace
-from difflib import get_close_matches
 from enum import Enum
 from typing import Any, ClassVar, Self
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Reals
-from dpaudit.base.validate import Bound, exact
+from dpaudit.base.validate import Bound, exact, meant
 from dpaudit.errors import InvalidSpec
 
 _ALIASES = {"unbounded": "add_or_remove_one", "bounded": "replace_one"}
@@ -43,9 +42,8 @@ class Relation(Enum):
         try:
             return cls(_ALIASES.get(given, given))
         except ValueError:
-            near = get_close_matches(given[:100], cls.words(), n=1, cutoff=0.5)
             known = ", ".join(relation.value for relation in cls)
-            hint = f"; did you mean {near[0]!r}?" if near else " (or unbounded, bounded)"
+            hint = meant(given, cls.words(), " (or unbounded, bounded)")
             raise InvalidSpec(f"relation must be one of {known}, got {word!r}{hint}") from None
 
     @classmethod

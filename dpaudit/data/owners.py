@@ -4,9 +4,9 @@ from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
-from difflib import get_close_matches
 from typing import Any
 
+from dpaudit.base.validate import meant
 from dpaudit.claims.claim import Relation
 from dpaudit.data.data import home_of, records_of
 from dpaudit.errors import InvalidSpec
@@ -166,6 +166,6 @@ def _position(user: User, size: int, where: str = "") -> int:
 
 def _unknown(user: User, known: Sequence[Any], kind: str, where: str = "") -> InvalidSpec:
     names = ", ".join(map(repr, known[:MOST_NAMES])) + (", ..." if len(known) > MOST_NAMES else "")
-    near = get_close_matches(str(user)[:100], [name for name in known if isinstance(name, str)], n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else "; give one of these" if known else "; give each record one"
+    cure = "; give one of these" if known else "; give each record one"
+    hint = meant(str(user), (name for name in known if isinstance(name, str)), cure)
     return InvalidSpec(f"{where}no {kind} {user!r} for user; it has {names or 'none'}{hint}")

@@ -26,9 +26,8 @@ def import_reference(reference: str, folder: str | None = None) -> Any:
             raise MissingRequirement(
                 f"{reference!r} needs the module {error.name!r}, which is not installed here; install it and run again"
             ) from None
-        raise InvalidSpec(
-            f"{reference!r}: there is no module {error.name!r}; install your package (python -m pip install -e .), or put the module beside the spec"
-        ) from None
+        cure = "install your package (python -m pip install -e .), or put the module beside the spec"
+        raise InvalidSpec(f"{reference!r}: there is no module {error.name!r}; {cure}") from None
     except DpAuditError:
         raise
     except BaseException as error:  # a module may do anything while it is imported, exit included

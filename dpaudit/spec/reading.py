@@ -3,7 +3,7 @@
 import difflib
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from dpaudit.base.files import FOLDER, found_at, read_bytes
 from dpaudit.base.strict import LARGEST_FILE, Keys, fitted, lines_of, read_toml
+from dpaudit.base.validate import meant
 from dpaudit.claims import POINTS
 from dpaudit.errors import InvalidSpec
 from dpaudit.options import IN_SPECS
@@ -245,7 +246,7 @@ def _sentence(what: str, keys: Keys, value: Any, fields: tuple[str, ...], known:
     inside = f"{key}: " if key else ""
     if match := re.fullmatch(r"Object contains unknown field `(.*)`", what, re.DOTALL):
         others = f"; known here: {', '.join(fields)}"
-        return f"{inside}unknown key {match[1]!r}{meant(match[1], fields) or others}"
+        return f"{inside}unknown key {match[1]!r}{meant(match[1], fields, others)}"
     if match := re.fullmatch(r"Object missing required field `(.*)`", what):
         return f"{inside}the key {match[1]!r} is missing{example(*keys, match[1])}"
     if match := re.fullmatch(r"Expected `(.*)`, got `(.*)`", what):
@@ -257,8 +258,8 @@ def _sentence(what: str, keys: Keys, value: Any, fields: tuple[str, ...], known:
     if what.startswith("Expected `str` of length >= 1"):
         return f"{key} must not be empty{example(*keys)}"
     if what.startswith("Invalid enum value"):
-        near = meant(str(value), known)
-        return f"{key} must be one of {', '.join(known)}, got {_short(value)}{near or example(*keys)}"
+        near = meant(str(value), known, example(*keys))
+        return f"{key} must be one of {', '.join(known)}, got {_short(value)}{near}"
     return f"{key or 'it'}: {what[:1].lower()}{what[1:]}{example(*keys)}"
 
 
@@ -270,12 +271,6 @@ def example(*keys: str | int) -> str:
     """
     named = next((each for each in (_dotted(keys), *map(str, keys[:1])) if each in EXAMPLES), "")
     return f"; for example {named} = {EXAMPLES[named]}" if named else WHOLE if keys == ("audit",) else ""
-
-
-def meant(word: str, known: Sequence[str]) -> str:
-    """The known word that is nearest to this one, as the end of a message; empty where none is near."""
-    near = difflib.get_close_matches(word[:100], known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _short(value: Any) -> str:

@@ -38,6 +38,6 @@ def find(name: str) -> Entry:
     """
     known = {each.name: each for entry in entries() for each in (entry, *entry.twins.values())}
     if name not in known:
-        hint = validate.meant(name, known, f"; it holds: {', '.join(known)}")
+        hint = validate.meant(name, known, "; `dpaudit catalogue` lists them; your own read module:function")
         raise InvalidSpec(f"the catalogue has no entry {name!r}{hint}")
     return known[name]

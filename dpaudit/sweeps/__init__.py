@@ -50,6 +50,8 @@ class Sweep(Displayed):
 
         Raises `InvalidSpec` where a point of the other has the seed of one here, and is another audit.
         """
+        if not isinstance(other, Sweep):
+            return NotImplemented
         by_seed, rows = {row["seed"]: row for row in self.rows}, list(self.rows)
         for row in other.rows:
             twin = None if row["seed"] is None else by_seed.get(row["seed"])
@@ -62,6 +64,10 @@ class Sweep(Displayed):
                 )
         repeated = self.repeated + other.repeated + len(self.rows) + len(other.rows) - len(rows)
         return Sweep(tuple({**row, "point": n} for n, row in enumerate(rows, start=1)), self.name, repeated)
+
+    def __radd__(self, nothing: int) -> "Sweep":
+        """This table, after the 0 that `sum` begins with."""
+        return self if nothing == 0 else NotImplemented
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -180,18 +186,19 @@ def sweep(
 
     `mechanisms` are what `dpaudit.audit` takes, or names of the catalogue, `parameters` lists of values of their
     keywords, all combined, or a list of combinations. `pairs` and `claims` are axes too, `pair` and `claim` a
-    single one: a mapping has one for each mechanism, by its name; a function is called with the parameters of the
-    point; of claims a number is an epsilon, a text one in the parameters, such as "2*eps"; and an entry of the
-    catalogue brings its own. A point that cannot be asked (a parameter the mechanism does not have, a certifier
-    that is not for the claim), or whose audit breaks, is a row that says so. `prove` bounds every question from
-    above too, by proof and exact loss where there is one. `confidence` is that of each point for itself;
-    `user` is that of `dpaudit.audit`.
+    single one: a mapping has one for each mechanism, by its name; a function such as `lambda eps: PureDP(2 * eps)` is
+    called with those parameters of the point that it names; of claims a number is an epsilon, a text one in the
+    parameters, such as "2*eps"; and an entry of the catalogue brings its own. A point that cannot be asked (a
+    parameter the mechanism does not have, a certifier that is not for the claim), or whose audit breaks, is a row
+    that says so. `prove` bounds every question from above too, by proof and exact loss where there is one.
+    `confidence` is that of each point for itself; `user` is that of `dpaudit.audit`. `s1 + s2`, and `sum` of
+    several, are one table.
 
     Each result goes to `record` and into `ledger` (a file, or a `Ledger`) before the next point begins; points that
     the ledger holds already, for the same question, sources and versions, are not run again. `progress` is a
     function that hears of each row, or as in `dpaudit.audit`. Stopped by hand, it raises `SweepInterrupted`, a
     `KeyboardInterrupt` whose `sweep` is the table so far (in a notebook `sys.last_value.sweep`). Raises
-    `InvalidSpec` for a grid that is wrong in itself.
+    `InvalidSpec` for a grid that is wrong in itself, such as a module that is not there, before anything runs.
 
     >>> from dpaudit.catalogue.additive import laplace
     >>> found = sweep(laplace, parameters={"epsilon": [0.5, 2.0]}, runs=10_000)

@@ -10,6 +10,7 @@ import math
 import numbers
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from typing import Any
 
 from dpaudit.auditing.known import known_of
@@ -22,9 +23,10 @@ from dpaudit.data import AdjacentPair
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms import Imported, Mechanism, wrap
 from dpaudit.mechanisms.functions import own
-from dpaudit.mechanisms.importing import import_reference, is_own
+from dpaudit.mechanisms.importing import check_there, import_reference, is_own
 from dpaudit.mechanisms.protocol import Known
 from dpaudit.options import IN_SWEEPS, SWEEP_KEYS
+from dpaudit.verify.bracketing.targets import epsilon_of
 
 LARGEST_GRID = 100_000  # points: beyond that a grid is a slip, such as a list of runs given as a list of seeds
 
@@ -35,11 +37,12 @@ class Grid:
 
     `mechanisms` are what `dpaudit.audit` takes. `parameters` are the combinations of their keywords. A claim or pair of
     None is the catalogue entry's own; of a mapping it is the one under the name of the mechanism, and what a mapping
-    leaves out is None; a function is called with the parameters of the point. `options` are the values
+    leaves out is None; a function is called with those parameters of the point that it names. `options` are the values
     of options of audits, by their names; those that are left out have their default. Each point is certified at its
     confidence for itself. `prove`: every question is bounded from above too.
 
-    Raises `InvalidSpec` for an empty axis, an unknown word or a number out of range.
+    Raises `InvalidSpec` for an empty axis, an unknown word, a number out of range, a mechanism that is not there and a
+    mapping with the name of none of them.
     """
 
     mechanisms: tuple[Any, ...]
@@ -67,6 +70,9 @@ class Grid:
         checked = {name: tuple(_checked(name, each) for each in values) for name, values in self.procedures.items()}
         put("options", checked)
         put("parameters", tuple({key: plain_number(value) for key, value in each.items()} for each in self.parameters))
+        put("mechanisms", tuple(_found(each, self.folder) for each in self.mechanisms))
+        for axis in ("claims", "pairs"):
+            _check_named(axis, getattr(self, axis), list(map(_name, self.mechanisms)))
         for name, values in self.axes.items():
             _check_once(name, values)
         if self.size > LARGEST_GRID:
@@ -172,15 +178,34 @@ def _point(name: str, given: Mapping[str, Any], **asked: Any) -> Point:
     return Point(0, name, shown, **asked)
 
 
+def _found(mechanism: Any, folder: str | None) -> Any:
+    """A mechanism that is there: the entry of the catalogue that a text names, otherwise what was given."""
+    if not isinstance(mechanism, str):
+        return mechanism
+    module, colon, attribute = mechanism.partition(":")
+    if not colon:
+        return import_reference("dpaudit.catalogue:find")(mechanism)
+    if not (module and attribute):
+        raise InvalidSpec(f"a mechanism reads module:attribute, or names an entry of the catalogue, got {mechanism!r}")
+    if is_own(mechanism):
+        import_reference(mechanism)
+    else:
+        check_there(mechanism, folder)  # and no more: it is imported where mechanisms may run
+    return mechanism
+
+
+def _check_named(axis: str, values: Sequence[Any], mechanisms: list[str]) -> None:
+    """Raises `InvalidSpec` where a mapping has the name of no mechanism."""
+    for each in values:
+        for name in each if isinstance(each, Mapping) else ():
+            if name not in mechanisms:
+                hint = validate.meant(str(name), mechanisms, f"; the sweep has: {', '.join(mechanisms)}")
+                raise InvalidSpec(f"{axis}: there is no mechanism {name!r}{hint}")
+
+
 def _wrapped(mechanism: Any, parameters: dict[str, Any], folder: str | None) -> Mechanism:
     if not isinstance(mechanism, str):
         return wrap(mechanism, parameters)
-    module, colon, attribute = mechanism.partition(":")
-    if not colon:
-        entry: Mechanism = import_reference("dpaudit.catalogue:find")(mechanism).with_parameters(parameters)
-        return entry
-    if not (module and attribute):
-        raise InvalidSpec(f"a mechanism reads module:attribute, or names an entry of the catalogue, got {mechanism!r}")
     return own(mechanism, parameters) if is_own(mechanism) else Imported(mechanism, parameters, folder)
 
 
@@ -189,12 +214,14 @@ def _claim(stated: Any, parameters: Mapping[str, Any], known: Known | None, rela
     if callable(claim) and not isinstance(claim, type):
         claim = _called("claim", claim, parameters)
     if isinstance(claim, str):
-        claim = import_reference("dpaudit.verify.bracketing.targets:epsilon_of")(claim, parameters)
+        claim = epsilon_of(claim, parameters)
     if isinstance(claim, numbers.Real):
         claim = PureDP(validate.not_negative("claim", claim), relation)
     if claim is None:
         if known is None:
-            raise InvalidSpec("an audit needs a claim; only entries of the catalogue bring their own")
+            raise InvalidSpec(
+                "an audit needs a claim, such as claim=1.0 or claim='2*eps'; entries of the catalogue have one"
+            )
         claim = known.claim()
         if relation is not None:
             claim = claim.with_relation(relation)
@@ -208,14 +235,24 @@ def _pair(pair: Any, parameters: Mapping[str, Any], known: Known | None) -> Any:
         pair = _called("pair", pair, parameters)
     if pair is None:
         if known is None:
-            raise InvalidSpec("an audit needs a pair of datasets; only entries of the catalogue bring their own")
+            raise InvalidSpec("an audit needs two datasets, pair=(first, second); entries of the catalogue have them")
         return known.pair
     return AdjacentPair.of(pair)
 
 
-def _called(what: str, make: Callable[[Mapping[str, Any]], Any], parameters: Mapping[str, Any]) -> Any:
+def _called(what: str, make: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
+    """What a user's function makes of those parameters that it names, or of all where it has `**others`."""
+    takes = signature(make).parameters
+    others = any(each.kind is each.VAR_KEYWORD for each in takes.values())
+    needed = [name for name, each in takes.items() if each.default is each.empty and each.kind < each.VAR_KEYWORD]
+    if lacking := [name for name in needed if name not in parameters]:
+        known = ", ".join(parameters) or "none"
+        raise InvalidSpec(
+            f"{what} is a function of {lacking[0]!r}, which is no parameter of the mechanism; it is called with those "
+            f"that it names, of: {known}"
+        )
     try:
-        return make(dict(parameters))
+        return make(**{name: value for name, value in parameters.items() if others or name in takes})
     except DpAuditError:
         raise
     except Exception as error:  # a user's function: whatever it does, only its own points are without an answer

@@ -17,7 +17,7 @@ from dpaudit.auditing.runner import Runner
 from dpaudit.auditing.watching import Silent, Watcher
 from dpaudit.base.strict import spec_hash
 from dpaudit.data.data import digest
-from dpaudit.errors import DpAuditError
+from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.execution.engine import Engine
 from dpaudit.ledger.results import Ledger
 from dpaudit.ledger.runs import LedgerJournal
@@ -45,11 +45,14 @@ def run_points(
     """The rows of a grid, in its order, each as soon as it is known; results go into `ledger`, new ones to `record`.
 
     Whatever goes wrong with a point becomes its row's `error`, and the next one gets an engine of its own. Where the
-    grid asks for proofs, each question is bounded from above too, once for all its runs and seeds.
+    grid asks for proofs, each question is bounded from above too, once for all its runs and seeds. Raises `InvalidSpec`
+    before anything runs where no point can be asked, all for one reason.
     """
-    answers = _Answers(make_engine, watcher or Silent(), ledger, record)
+    asked, answers = list(points(grid)), _Answers(make_engine, watcher or Silent(), ledger, record)
+    if asked[0].error is not None and len({point.error for point in asked}) == 1:
+        raise InvalidSpec(f"{asked[0].name}: {asked[0].error}")
     try:
-        for point in points(grid):
+        for point in asked:
             answers.watcher.audit(point.number, point.name)
             yield answers.row(point, grid.prove)
     finally:

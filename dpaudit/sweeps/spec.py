@@ -15,6 +15,7 @@ from dpaudit.mechanisms.importing import is_own
 from dpaudit.options import SELECTOR, SWEEP_KEYS, precedence
 from dpaudit.spec.questions import Layers, pairs_of
 from dpaudit.sweeps.grid import LARGEST_GRID, Grid
+from dpaudit.verify.bracketing.targets import epsilon_of
 
 if TYPE_CHECKING:
     from dpaudit.spec.tables import SweepTable
@@ -59,18 +60,9 @@ def _grid(source: Path, table: "SweepTable", layers: Layers) -> Grid:
 
 def _mechanisms(names: tuple[Any, ...]) -> tuple[Any, ...]:
     """The names, those of a room of the catalogue as its entries."""
-    mechanisms: list[Any] = []
-    for name in names:
-        module, colon, attribute = name.partition(":")
-        if colon and module and attribute:
-            mechanisms.append(name)
-        elif not colon and is_own(f"{name}:"):
-            mechanisms += _entries(name)
-        else:
-            raise InvalidSpec(
-                f"mechanisms must read module:attribute, or name a part of dpaudit.catalogue, got {name!r}"
-            )
-    return tuple(mechanisms)
+    return tuple(
+        each for name in names for each in (_entries(name) if ":" not in name and is_own(f"{name}:") else (name,))
+    )
 
 
 def _entries(name: str) -> tuple[Any, ...]:
@@ -82,22 +74,20 @@ def _entries(name: str) -> tuple[Any, ...]:
     return entries
 
 
-def _claim(keys: dict[str, Any], relation: Relation | None) -> Claim | Callable[[Mapping[str, Any]], Claim]:
-    """The claim, or what makes it of the parameters where one of its values is the name of a parameter."""
+def _claim(keys: dict[str, Any], relation: Relation | None) -> Claim | Callable[..., Claim]:
+    """The claim, or what makes it of the parameters where one of its values is a formula in them."""
     form_of(keys, numbers=True, place="claims")
 
-    def claim_at(parameters: Mapping[str, Any]) -> Claim:
-        for key, value in keys.items():
-            if isinstance(value, str) and value not in parameters:
-                known = ", ".join(parameters) or "none"
-                raise InvalidSpec(f"claims.{key} names the parameter {value!r}; the mechanism has: {known}")
-        values = {key: parameters[value] if isinstance(value, str) else value for key, value in keys.items()}
-        return claim_of_keys(values, relation)
+    def claim_at(**parameters: Any) -> Claim:
+        def of(value: Any) -> Any:
+            return value if not isinstance(value, str) else parameters.get(value) or epsilon_of(value, parameters)
+
+        return claim_of_keys({key: of(value) for key, value in keys.items()}, relation)
 
     if any(isinstance(value, str) for value in keys.values()):
         return claim_at
     with at("claims"):
-        return claim_at({})
+        return claim_at()
 
 
 # --- what a caller gives for an axis of a grid: one value, or several -----------------------------------------

@@ -131,8 +131,8 @@ def test_claims_and_pairs_may_depend_on_the_parameters() -> None:
     found = sweep(
         hint,
         parameters={"times": np.array([0.25, 0.5])},
-        claim=lambda given: PureDP(4.0 * given["times"], Relation.REPLACE_ONE),
-        pairs=[(1, 2), lambda given: AdjacentPair(1, 1 + 4 * given["times"], name="far")],
+        claim=lambda times: PureDP(4.0 * times, Relation.REPLACE_ONE),
+        pairs=[(1, 2), lambda **given: AdjacentPair(1, 1 + 4 * given["times"], name="far")],
         runs=RUNS,
         n_jobs=1,
     )
@@ -141,8 +141,20 @@ def test_claims_and_pairs_may_depend_on_the_parameters() -> None:
     assert found.exit_code == 0
 
 
+def test_each_mechanism_may_have_a_claim_and_a_pair_of_its_own_and_tables_are_joined() -> None:
+    asked: dict[str, Any] = {"runs": RUNS, "n_jobs": 1, "progress": False}
+    claims, pairs = {"hint": "4*times", "leak": lambda times: times}, {"hint": (1, 2), "leak": (3, 4)}
+    own = sweep([hint, leak], parameters={"times": [0.25, 0.5]}, claim=claims, pair=pairs, **asked)
+    assert [row["claimed"] for row in own.rows] == [1.0, 2.0, 0.25, 0.5]
+    both = sum([own, sweep(["laplace", "dpaudit.catalogue.additive:geometric"], **asked)])
+    assert [row["mechanism"] for row in both.rows] == ["hint", "hint", "leak", "leak", "laplace", "geometric"]
+    assert [row["point"] for row in both.rows] == [*range(1, 7)]
+    with pytest.raises(TypeError):
+        own + 1  # type: ignore[operator]
+
+
 def test_a_broken_point_leaves_the_others_alone() -> None:
-    def fails(given: Any) -> Any:
+    def fails() -> Any:
         raise KeyError("nothing here")
 
     found = sweep([both, spoils, coin], pairs=[([1], [2]), fails], claim=1.0, runs=RUNS, n_jobs=1)
@@ -166,7 +178,7 @@ def test_what_cannot_be_printed_and_an_internal_error_are_rows_too(monkeypatch: 
 
         __repr__ = __str__
 
-    def fails(given: Any) -> Any:
+    def fails() -> Any:
         raise Mute
 
     told = sweep(coin, parameters=[{}, {"times": Mute()}], pair=fails, claim=1.0, runs=RUNS, n_jobs=1)
@@ -195,11 +207,19 @@ def test_what_cannot_be_printed_and_an_internal_error_are_rows_too(monkeypatch: 
         ({"parameters": {name: range(10_000) for name in "abc"}}, "at most 100,000 points, got 1,000,000,000,000"),
         ({"pairs": [(1, 2)]}, "pair or pairs"),
         ({"claims": [1.0]}, "claim or claims"),
+        ({"mechanisms": ["laplce"]}, "no entry 'laplce'; did you mean 'laplace'"),
+        ({"mechanisms": ["laplace", "nowhere:f"]}, "'nowhere:f': there is no module 'nowhere'; install"),
+        ({"mechanisms": "dpaudit.catalogue.nowhere:f"}, "no module 'dpaudit.catalogue.nowhere'; `dpaudit catalogue`"),
+        ({"claim": {"leek": 1.0}}, "claims: there is no mechanism 'leek'; did you mean 'leak'"),
+        ({"claim": {}}, "leak: an audit needs a claim, such as"),
+        ({"pair": None}, "leak: an audit needs two datasets"),
+        ({"claim": "2*time", "parameters": {"times": 1.0}}, "the program has no time"),
+        ({"claim": lambda given: given}, "claim is a function of 'given', which is no parameter of the mechanism"),
     ],
 )
 def test_a_grid_that_is_wrong_in_itself_is_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidSpec, match=said):
-        sweep(leak, **{"pair": (1, 2), "claim": 1.0, "runs": RUNS, **options})
+        sweep(**{"mechanisms": leak, "pair": (1, 2), "claim": 1.0, "runs": RUNS, **options})
 
 
 def test_every_axis_multiplies() -> None:

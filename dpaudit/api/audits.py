@@ -32,19 +32,26 @@ Asked = TypeVar("Asked", bound=Callable[..., Any])
 
 
 def by_name(call: Asked) -> Asked:
-    """The same, which says of a keyword that it does not have, or a second argument, what may be meant."""
+    """The same, which tells what is meant by a keyword that it does not have, or by an argument without a name."""
+    known = inspect.signature(call).parameters
+    places = [name for name, each in known.items() if each.kind is each.POSITIONAL_OR_KEYWORD]
 
     @functools.wraps(call)
     def asked(*given: Any, **keywords: Any) -> Any:
-        if len(given) > 1:
-            raise TypeError(f"{call.__name__} takes one argument, all else by name: pair=(first, second), epsilon=1.0")
-        known = inspect.signature(call).parameters
-        for name in keywords:
-            if name not in known:
-                raise TypeError(f"{call.__name__} has no keyword {name!r}{meant(name, known)}")
+        if len(given) > len(places):
+            rest = "name the others, as in pair=(first, second), epsilon=1.0"
+            raise InvalidSpec(f"{call.__name__} takes {' and '.join(places)} without a keyword; {rest}")
+        check_keywords(call.__name__, keywords, known)
         return call(*given, **keywords)
 
     return asked  # type: ignore[return-value]
+
+
+def check_keywords(call: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Raises `InvalidSpec` for the first keyword that the call does not have."""
+    for word in given:
+        if word not in known:
+            raise InvalidSpec(f"{call} has no keyword {word!r}{meant(word, known, '; it has: ' + ', '.join(known))}")
 
 
 @by_name
@@ -139,9 +146,7 @@ def audit(
 
 def pose(mechanism: Any, **keywords: Any) -> Question:
     """The question of `audit`, its claim and pairs checked; the keywords are those of `audit`, but for `WORKING`."""
-    if unknown := keywords.keys() - USUAL.keys():
-        word = min(unknown)
-        raise InvalidSpec(f"audit has no keyword {word!r}{meant(word, USUAL, '; it has: ' + ', '.join(USUAL))}")
+    check_keywords("audit", keywords, USUAL)
     told = {**USUAL, **keywords}
     asked = _claim(*(told[key] for key in ("claim", "epsilon", "delta", "relation")))
     pair, pairs, data, upper, user = (told[key] for key in ("pair", "pairs", "data", "upper", "user"))
@@ -188,6 +193,7 @@ def journal(question: Question, ledger: str | os.PathLike[str] | None, name: str
         yield call
 
 
+@by_name
 def bracket(
     mechanism: Any,
     claim: Claim | float | str | None = None,

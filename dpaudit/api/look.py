@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dpaudit.account.audit import evidence_lines
 from dpaudit.account.first import cause
 from dpaudit.account.statements import ending_lines
-from dpaudit.api.audits import pose
+from dpaudit.api.audits import by_name, pose
 from dpaudit.auditing import Runner
 from dpaudit.base import validate
 from dpaudit.base.numerals import counted
@@ -42,6 +42,7 @@ class Glimpse:
         return "\n    ".join((f"a look, which certifies nothing: {clean(self.name)}", *self.words))
 
 
+@by_name
 def look(
     mechanism: Any,
     *,

@@ -144,5 +144,5 @@ def meant(word: str, known: Iterable[str], otherwise: str = "") -> str:
     """
     from difflib import get_close_matches
 
-    near = get_close_matches(word[:100], [*known], n=1)
+    near = get_close_matches(word[:100], [*known], n=1, cutoff=0.55)
     return f"; did you mean {near[0]!r}?" if near else otherwise

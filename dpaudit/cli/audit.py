@@ -23,6 +23,7 @@ from dpaudit.spec.questions import asked_of
 from dpaudit.spec.settings import read_settings
 
 REFERENCE = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")  # module:function
+PAIR = "[[34, 51], [34]]"
 
 
 def audit_command(call: AuditCommand) -> int:
@@ -49,32 +50,40 @@ def audit_command(call: AuditCommand) -> int:
 def _table(call: AuditCommand) -> dict[str, Any]:
     """What a spec would hold. Raises `InvalidSpec` naming the option that is wrong."""
     claim = {name: value for name in ("epsilon", "delta") if (value := getattr(call, name)) is not None}
+    if not REFERENCE.fullmatch(call.function):
+        raise InvalidSpec(f"give the function as MODULE:FUNCTION, such as my_module:noisy_count, got {call.function!r}")
     if claim and call.claim is not None:
-        raise InvalidSpec("--claim and --epsilon: give one of the two")
+        raise InvalidSpec("--claim and --epsilon, --delta: give one of the two")
+    if claim.keys() == {"delta"}:
+        raise InvalidSpec("--delta needs --epsilon")
+    if call.data is not None and call.pair is not None:
+        raise InvalidSpec("--data and --pair: give one of the two")
+    if claim and call.data is None and call.pair is None:
+        raise InvalidSpec("give --data, one dataset of which neighbours are made, or --pair, two neighbours")
     table = {
-        "name": call.function.rpartition(":")[2] or call.function,
+        "name": call.function.rpartition(":")[2],
         "mechanism": call.function,
         "parameters": parameters(call.params),
         "claim": claim or (None if call.claim is None else _json("--claim", call.claim, '{"mu": 1.0}')),
         "relation": call.relation,
     }
-    if claim and call.data is None and call.pair is None:
-        raise InvalidSpec("give --data, one dataset of which neighbours are made, or --pair, two neighbours")
     if call.data is not None:
         table["data"] = _json("--data", call.data, "[34, 51, 29]")
         table["relation"] = call.relation or Relation.ADD_OR_REMOVE_ONE.value
     if call.pair is not None:
-        both = _json("--pair", call.pair, "[[34, 51], [34]]")
-        if isinstance(both, list) and len(both) == 2:
+        both = _json("--pair", call.pair, PAIR)
+        if isinstance(both, list):
+            if len(both) != 2:
+                raise InvalidSpec(f"--pair: give two datasets, such as {PAIR}, got {len(both)}")
             both = {"first": both[0], "second": both[1]}
         table["pair"] = both
     return {key: value for key, value in table.items() if value is not None}
 
 
 def _json(option: str, text: str, example: str) -> Any:
-    """The value of an option, or the name that a worker imports."""
+    """The value of an option, or the name that a worker imports: a text is read, never evaluated."""
     if REFERENCE.fullmatch(text):
         return text
-    cure = f"give JSON such as {example}, or module:function"
+    cure = f"give JSON such as {example}, or MODULE:FUNCTION"
     with at(option):
         return parsed(text, cure=cure, not_json=cure)

@@ -8,6 +8,7 @@ from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from typing import Any
 
+from dpaudit.base.validate import meant
 from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement
 
 _OWN = ("dpaudit.catalogue.", "dpaudit.catalogue:")
@@ -51,7 +52,8 @@ def import_reference(reference: str, folder: str | None = None) -> Any:
         raise InvalidSpec(f"{reference!r}: importing failed with {in_a_line(error)}") from None
     for part in path.split("."):
         if not hasattr(value, part):
-            raise InvalidSpec(f"{reference!r}: {module_name!r} has no {part!r}")
+            near = meant(part, getattr(value, "__dict__", ()))
+            raise InvalidSpec(f"{reference!r}: {module_name!r} has no {part!r}{near}")
         value = getattr(value, part)
     return value
 

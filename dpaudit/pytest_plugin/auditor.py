@@ -21,7 +21,7 @@ from dpaudit import report
 from dpaudit.account import templates
 from dpaudit.account.statements import beyond, certified
 from dpaudit.account.suites import assertion
-from dpaudit.api.audits import audit, journal, pose
+from dpaudit.api.audits import USUAL, check_keywords, journal, pose
 from dpaudit.auditing.question import Plan
 from dpaudit.auditing.runner import Runner
 from dpaudit.auditing.watching import watching
@@ -301,14 +301,8 @@ def _expected(marked: Sequence[dict[str, Any]], expect: str | None) -> str:
 
 def _arguments(mechanism: Any, asked: dict[str, Any]) -> dict[str, Any]:
     """Every keyword of `dpaudit.audit` with its value. Raises `InvalidSpec` for one that it does not have."""
-    signature = inspect.signature(audit)
-    unknown = [key for key in asked if key not in signature.parameters or key == "mechanism"]
-    if unknown:
-        known = ", ".join(key for key in signature.parameters if key != "mechanism")
-        raise InvalidSpec(f"audit has no keyword {unknown[0]!r}; it has: expect, {known}")
-    bound = signature.bind(mechanism, **asked)
-    bound.apply_defaults()
-    return dict(bound.arguments)
+    check_keywords("audit", asked, ("expect", *USUAL))
+    return {"mechanism": mechanism, **USUAL, **asked}
 
 
 # test modules in other processes: their definitions travel by value, for no worker could import them as pytest did

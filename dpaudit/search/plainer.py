@@ -51,6 +51,7 @@ def readable(event: Event) -> bool:
     return len(event.intervals) + len(event.tokens) <= 1
 
 
+@np.errstate(over="ignore")  # after the largest single number comes infinity
 def named(event: Event) -> bool:
     """Whether an event is some values of a place, few enough to be named."""
     alone = all(np.nextafter(np.float32(low), np.float32(inf)) >= high for low, high in event.intervals)

@@ -49,7 +49,7 @@ def test_an_option_that_is_stored_where_it_is_set_may_be_missing_in_a_file() -> 
         ({"certifier": "nonsense"}, "certifier must be one of"),
         ({"max_time_s": 2**63}, "max_time_s must be at most 100,000,000"),
         ({"record": 1}, "record must be a mapping"),
-        ({"search_share": 0.5}, "unexpected keyword"),
+        ({"search_share": 0.5}, "audit has no keyword 'search_share'; did you mean 'sequential_share'"),
     ],
 )
 def test_a_wrong_value_is_refused_before_the_mechanism_is_made(keywords: dict[str, Any], words: str) -> None:

@@ -266,7 +266,7 @@ def test_the_commands_of_readme_run_and_say_what_is_shown(
         if words[0] == "run":
             code = subprocess.run(["sh", "-c", shlex.join([program, *words])]).returncode
         else:
-            words += ["--runs", "2000"] * (words[0] == "verify" and not NIGHTLY)  # it says nothing of their number
+            words += ["--runs", "2000"] * (words[0] == "bracket" and not NIGHTLY)  # it says nothing of their number
             code = exit_code([each for word in words for each in (sorted(glob.glob(word)) or [word])])
         out, err = capfd.readouterr()
         assert code == 0, f"{place}: {words}: {err}"

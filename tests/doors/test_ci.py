@@ -140,8 +140,9 @@ def test_the_hooks_are_commands_that_take_files() -> None:
     hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     assert [hook["id"] for hook in hooks] == ["dpaudit-validate", "dpaudit-run"]
     for hook in hooks:
-        first, *words = shlex.split(hook["entry"])
-        assert first == "dpaudit"
+        *environment, first, second = re.split(r"(dpaudit) ", hook["entry"])
+        assert (environment, first) in [([""], "dpaudit"), (["env PYTHONPATH=src:. "], "dpaudit")]
+        words = shlex.split(second)
         understood([*words, "audits/a.toml", "audits/b.toml"])
         assert re.search(hook["files"], "audits/deep/a.toml")
         assert not re.search(hook["files"], "pyproject.toml")

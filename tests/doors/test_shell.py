@@ -18,9 +18,10 @@ from dpaudit import audit
 from dpaudit.auditing import watching as watchers
 from dpaudit.auditing.watching import SHORTER, Live, PlainLines, Watcher
 from dpaudit.cli import options
+from dpaudit.cli.group import COMMANDS, OLD
 from dpaudit.cli.options import laid_out
 from tests.cases import for_each
-from tests.doors.conftest import Write, read_until, spec
+from tests.doors.conftest import Run, Write, read_until, spec
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 ESCAPE = re.compile(r"\x1b\[\d+m")
@@ -50,6 +51,20 @@ def test_bash_completes_commands_options_and_files(tmp_path: Path) -> None:
     files = "files -o default\n\n"
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout == f"catalogue calibrate\n--isolation\n{files}{files}"
+
+
+def test_help_fits_80_columns_with_every_sentence_whole(dpaudit: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    listed = dpaudit("--help").out
+    for name, line in COMMANDS.items():
+        assert f"\n{line.group}:\n" in listed
+        assert re.search(rf"^  {name} +[A-Z].*\.$", listed, re.MULTILINE), name
+        told = dpaudit(name, "--help").out
+        (_, *lines), options = (listed + told).splitlines(), told.partition("\nOptions:\n")[2]
+        assert max(map(len, lines)) <= 80
+        assert not [each for each in lines if each.endswith("...") and not each.startswith("Usage:")]
+        assert all(re.search(r"[.?\]]$", each) for each in re.split(r"\n(?=  -)", options.rstrip())), name
+    assert not [old for old in OLD if f"  {old} " in listed]
 
 
 def test_lines_hang_within_the_width_and_commands_are_left_alone() -> None:

@@ -142,7 +142,8 @@ def test_keywords_and_what_is_expected() -> None:
     found = _arguments("m", {"epsilon": 1.0})
     assert (found["epsilon"], found["stopping"], found["backend"]) == (1.0, "fixed", None)
     for key, told in (
-        ("epsillon", "'epsillon'; it has: expect, pair, pairs, data, claim"),
+        ("eps", "'eps'; did you mean 'epsilon'"),
+        ("zzz", "'zzz'; it has: expect, pair, pairs, data, claim"),
         ("mechanism", "'mechanism'"),
     ):
         with pytest.raises(InvalidSpec, match=f"audit has no keyword {told}"):

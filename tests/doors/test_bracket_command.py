@@ -1,4 +1,4 @@
-"""`dpaudit verify`: verdicts and exit codes, what is read and what is imported, certificates; `upper` in a spec."""
+"""`dpaudit bracket`: verdicts and exit codes, what is read and what is imported, certificates; `upper` in a spec."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ def sparse(q, rng, eps, N=1):
 
 def test_a_proof_and_an_audit_import_in_another_process_alone(dpaudit: Run, folder: Path) -> None:
     (folder / "svt.py").write_text(SPARSE)
-    asked = ("verify", "svt:sparse", "--param", "eps=1", "--adjacency", "all-differ", "--jobs", "1")
+    asked = ("bracket", "svt:sparse", "--param", "eps=1", "--adjacency", "all-differ", "--jobs", "1")
     ended = dpaudit(*asked, "--claim", "eps", "--runs", "0", "--save", "cert.json")
     assert (ended.code, ended.err) == (0, "proof: cert.json\n")
     assert ended.out.startswith("PROVED  sparse: epsilon in [0.899393, 1], claimed 1\n")
     assert len([*folder.glob("imported-*")]) == 1  # what is read is compared with what runs
-    assert dpaudit("check", "cert.json").code == 0
+    assert dpaudit("check-proof", "cert.json").code == 0
     changed = json.loads((folder / "cert.json").read_text())
     (folder / "cert.json").write_text(json.dumps({**changed, "cost": "eps/2"}))
-    assert dpaudit("check", "cert.json").code == 1
+    assert dpaudit("check-proof", "cert.json").code == 1
     ended = dpaudit(*asked, "--claim", "0.5", "--runs", "10000")
     assert (ended.code, ended.out.startswith("REFUTED  sparse")) == (1, True)
     assert "with confidence 0.999; statistical, for one pair: " in ended.out
@@ -59,8 +59,8 @@ def test_where_the_extra_is_missing_it_is_not_said_that_there_is_no_proof(
 ) -> None:
     for name in ("z3", "flint"):
         (folder / f"{name}.py").write_text("raise ImportError('not here')")
-    monkeypatch.setenv("PYTHONPATH", str(folder))
-    said = process("verify", "above_threshold", "--runs", "0", "--save", "proof.json").communicate()[1]
+    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+    said = process("bracket", "above_threshold", "--runs", "0", "--save", "proof.json").communicate()[1]
     assert said.startswith("no proof was made: ")
     assert "; the extra [verify] has it: python3 -m pip install " in said
     assert not (folder / "proof.json").exists()
@@ -73,7 +73,7 @@ def test_what_is_terminated_leaves_no_process_behind(folder: Path, sent: signal.
         "import time\n\ndef f(q, rng):\n    open('runs', 'w').close()\n    time.sleep(3600)\n    return q\n"
     )
     Path("runs").unlink(missing_ok=True)
-    with process("verify", "slow:f", "--pair", "[0, 1]", "--runs", "1000") as running:
+    with process("bracket", "slow:f", "--pair", "[0, 1]", "--runs", "1000") as running:
         try:
             while not Path("runs").exists():
                 assert running.poll() is None
@@ -109,7 +109,7 @@ def test_what_is_no_mechanism_is_open_and_no_control_character_is_printed(dpaudi
         ("def f(q, rng):\n    return q\n", "\x1b[31m", "must define"),
     ):
         (folder / "odd.py").write_text(text)
-        ended = dpaudit("verify", f"odd:{name}", "--adjacency", "all-differ", "--runs", "0")
+        ended = dpaudit("bracket", f"odd:{name}", "--adjacency", "all-differ", "--runs", "0")
         assert (ended.code, ended.err) == (3, "")
         assert ended.out.startswith("OPEN  ")
         assert message in ended.out

@@ -8,11 +8,12 @@ from functools import partial
 from typing import Any, TypeVar
 
 from dpaudit.account.diagnosis import BITS, diagnosis
-from dpaudit.account.first import AuditFacts, cause, finding_lines, or_else, to_do
-from dpaudit.account.officer import could_have_seen, expectation, in_plain_words, not_shown, record, unit
+from dpaudit.account.first import BEFORE, AuditFacts, cause, finding_lines, or_else, to_do
+from dpaudit.account.officer import BEYOND, before, expectation, in_plain_words, missing, record, too_rare
 from dpaudit.account.repeat import python_form, repeat, repeatable, repetition
 from dpaudit.account.section import Account, Level, Topic, account
 from dpaudit.account.statements import (
+    LIMITS,
     alone,
     at_delta,
     bet_lines,
@@ -29,6 +30,7 @@ from dpaudit.account.statements import (
     meaning,
     not_looked_at,
     other_lines,
+    readable,
     record_lines,
     representation_lines,
     stamp,
@@ -102,9 +104,9 @@ def _level(facts: AuditFacts) -> tuple[str, ...]:
     certificate, finding = result.certificate, result.representation
     limit, statements = level_text(error_probability(certificate.confidence)), 1 if finding is None else 2
     error = p_text(min(1.0, statements * error_probability(confidence(result))))  # that on bits has a level of its own
-    by = "" if finding is None else ", by values or by bits,"
+    by, level = "" if finding is None else ", by values or by bits,", confidence_text(confidence(result))
     keeps = f"a mechanism that keeps its claim is refuted{by} with probability at most {error}{supposed(result)}"
-    first = f"p-value at most {p_text(certificate.p_value)}, and {limit} or less refutes"
+    first = f"confidence {level}; p-value at most {p_text(certificate.p_value)}, and {limit} or less refutes"
     bits: tuple[str, ...] = ()
     if finding is not None and finding.certificate.refuted:
         bits = (f"by bits: p-value at most {p_text(finding.certificate.p_value)}, a finding with a level of its own",)
@@ -121,7 +123,7 @@ def _claim(facts: AuditFacts) -> tuple[str, ...]:
     lines = [f"{_claim_words(stated)}; {relation}"]
     if result.distance > 1:
         lines.append(f"for datasets {result.distance:,} steps apart that is {_claim_words(result.claim.to_dict())}")
-    return (*lines, *unit(result))
+    return tuple(lines)
 
 
 def _claim_words(stored: dict[str, Any]) -> str:
@@ -171,7 +173,7 @@ def _event(facts: AuditFacts) -> tuple[str, ...]:
 
 def _plain(facts: AuditFacts) -> tuple[str, ...]:
     """Beside an event that nobody can read: the best that people can, its counts on the same runs, its own bound."""
-    finding = facts.result.plain
+    finding = readable(facts.result)
     if finding is None:
         return ()
     counts = (f"{name:<7} {hits:,} of {runs:,} runs" for name, (hits, runs) in finding.sides.items())
@@ -508,9 +510,14 @@ def _of(tell: Callable[[AuditResult], Told]) -> Callable[[AuditFacts], Told]:
     return lambda facts: tell(facts.result)
 
 
-def _missing(facts: AuditFacts) -> tuple[str, ...]:
-    """What could have been seen, on the first page of a claim that is not refuted."""
-    return () if facts.refuted else could_have_seen(facts.result)
+def _if(refuted: bool, tell: Callable[[AuditFacts], Told], other: Told) -> Callable[[AuditFacts], Told]:
+    """The same of facts that refute the claim, or do not; another where they do otherwise."""
+    return lambda facts: tell(facts) if facts.refuted is refuted else other
+
+
+def _not_shown(result: AuditResult) -> tuple[str, ...]:
+    """What was too rare, and what was not looked at."""
+    return (*too_rare(result), f"Not looked at: {not_looked_at(result)}.")
 
 
 def _call(facts: AuditFacts) -> tuple[str, ...]:
@@ -521,16 +528,19 @@ def _call(facts: AuditFacts) -> tuple[str, ...]:
 TOPICS: tuple[Topic[AuditFacts], ...] = (
     Topic("verdict", Level.HEADLINE, lambda facts: (headline(facts.result),)),
     Topic("what was found", Level.PAGE_ONE, finding_lines),
+    Topic("what it means", Level.PAGE_ONE, _of(in_plain_words)),
     Topic("bracket", Level.PAGE_ONE, _of(bracket_line)),
-    Topic("could see", Level.PAGE_ONE, _missing),
     Topic("what to do", Level.PAGE_ONE, to_do),
-    Topic("not looked at", Level.PAGE_ONE, lambda facts: (not_looked_at(facts.result),)),
+    Topic(BEFORE, Level.PAGE_ONE, _if(False, _of(before), ()), _if(False, lambda facts: facts.seen, None)),
+    Topic("missing for a decision", Level.PAGE_ONE, _if(False, missing, ())),
+    Topic("not shown", Level.PAGE_ONE, _of(_not_shown)),
     Topic("repeat", Level.PAGE_ONE, lambda facts: (repetition(facts.result),), code=_of(repeat)),
-    Topic("what it means", Level.DETAIL, lambda facts: (*in_plain_words(facts.result), *expectation(facts.entry))),
+    Topic("expected", Level.DETAIL, lambda facts: expectation(facts.entry)),
     Topic(OR_ELSE, Level.DETAIL, or_else),
+    Topic(BEFORE, Level.DETAIL, _if(True, _of(before), ()), _if(True, lambda facts: facts.seen, None)),
+    Topic("limits", Level.DETAIL, lambda facts: (*LIMITS, *BEYOND)),
     Topic("how sure it is", Level.DETAIL, _level),
     Topic("claim", Level.DETAIL, _claim),
-    Topic("mechanism", Level.DETAIL, _mechanism),
     Topic("witness", Level.DETAIL, _event),
     Topic("evidence", Level.DETAIL, _of(evidence_lines)),
     Topic("plain event", Level.DETAIL, _plain),
@@ -545,10 +555,7 @@ TOPICS: tuple[Topic[AuditFacts], ...] = (
     Topic("health", Level.DETAIL, _of(health_lines)),
     Topic("power", Level.DETAIL, _of(could_see)),
     Topic("controls", Level.DETAIL, _of(control_lines)),
-    Topic("made with", Level.DETAIL, _made_with),
-    Topic("record", Level.DETAIL, _of(record)),
-    Topic("call", Level.DETAIL, _of(repeatable), code=_call),
-    Topic("not shown", Level.DETAIL, _of(not_shown)),
+    Topic("mechanism", Level.DETAIL, _mechanism),
     Topic("rule of decision", Level.REVIEWER, _of(_rule)),
     Topic("what counts as the output", Level.REVIEWER, _of(_output)),
     Topic("datasets", Level.REVIEWER, _of(_datasets)),
@@ -556,6 +563,9 @@ TOPICS: tuple[Topic[AuditFacts], ...] = (
     Topic("certified beside the bound", Level.REVIEWER, _of(_beside)),
     Topic("releases and trust", Level.REVIEWER, _of(_release)),
     Topic("how the runs were made", Level.REVIEWER, _of(_running)),
-    Topic("source", Level.REVIEWER, _of(excerpt_place), code=_of(excerpt)),
     *(Topic(title, Level.REVIEWER, table=_of(partial(table, title))) for title in CONTENTS),
+    Topic("source", Level.REVIEWER, _of(excerpt_place), code=_of(excerpt)),
+    Topic("made with", Level.REVIEWER, _made_with),
+    Topic("record", Level.REVIEWER, _of(record)),
+    Topic("call", Level.REVIEWER, _of(repeatable), code=_call),
 )

@@ -4,6 +4,7 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 from dpaudit.account.section import Account, Level, Section, account
+from dpaudit.base.numerals import wrong
 from dpaudit.base.quoting import visible
 from dpaudit.claims import ApproximateDP, PureDP
 from dpaudit.results.bounds import EXACT, Arithmetic, Bracket, BracketVerdict, Label, LowerBound, UpperBound, hair_above
@@ -137,7 +138,7 @@ def meaning(bracket: Bracket) -> str:
 
 def _refuter(bound: LowerBound | UpperBound) -> str:
     if isinstance(bound, LowerBound):
-        return f"the audit, with confidence {bound.confidence:g}"
+        return f"the audit ({wrong(bound.confidence)})"
     return f"the exact loss of {'one pair' if bound.label is Label.EXACT_PAIR else bound.scope} ({bound.source})"
 
 
@@ -146,8 +147,8 @@ def lower_text(bound: LowerBound) -> str:
     own = "" if bound.lower is None else f" ({bound.parameter} >= {at_least(bound.lower)})"
     where = f" at delta {bound.delta:g}" if bound.delta else ""
     return (
-        f"epsilon >= {at_least(bound.epsilon_lower)}{where}{own} with confidence {bound.confidence:g}; "
-        f"statistical, for one pair: {bound.scope}; {bound.source}"
+        f"epsilon >= {at_least(bound.epsilon_lower)}{where}{own} ({wrong(bound.confidence)}); statistical, for one "
+        f"pair: {bound.scope}; {bound.source}"
     )
 
 

@@ -9,21 +9,25 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Decimal
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from dpaudit.account.diagnosis import diagnosis
+from dpaudit.account.section import Table
 from dpaudit.account.statements import (
     NOT_PRIVATE,
     alone,
     answers,
+    believed,
+    certified,
     does,
     ending_lines,
     hits_in,
     hits_of,
+    readable,
+    seen,
     supposed,
     unseen,
     without,
@@ -31,7 +35,6 @@ from dpaudit.account.statements import (
 from dpaudit.base.numerals import PERCENT_FROM, counted, portion
 from dpaudit.base.quoting import LONGEST_DATA, TABLE, clean, data_text, literal, plain_text, standing
 from dpaudit.base.validate import exact
-from dpaudit.certify import Binned
 from dpaudit.events import Event, Partition, TwoEvents
 from dpaudit.events.bits import ZERO, LowestBit, TrailingZeros
 from dpaudit.events.event import is_one, short
@@ -45,58 +48,53 @@ from dpaudit.results.result import AuditResult, Finding
 from dpaudit.results.suite import SuiteEntry
 
 FIRST = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
-MOST = 8  # values that are named
+MOST, MOST_RANGES = 8, 3  # values, and ranges of numbers, that are named
+MANY = 1e6  # from here on numbers are told with all their digits
 COUNTS = (Above, Distinct, Extreme, FirstOf, Present)  # features whose numbers are whole
 
 
 @standing(str)
-def cause(result: AuditResult, *, whole: bool = False) -> str:
+def cause(result: AuditResult) -> str:
     """The cause, with the rates of certifying runs; where only bits refute, that of the bits; empty for no finding.
-
-    `whole`: with the counts, and the bits too where they refute beside the values.
 
     >>> from tests.golden import example
     >>> cause(example.result())
-    'output above 9.5 in 18 % of the runs on the first dataset against 2.5 % on the second'
+    'outputs above 9.5 came in 18 % of runs on the first dataset and 2.5 % on the second'
     """
-    if result.certificate.refuted and (words := answers(result)):
-        counts = f", {_rates(*hits_of(result), result.witness.p_side, whole=True)}" if whole else ""
+    if not result.certificate.refuted:
+        return bits_cause(result)
+    if words := answers(result):
         shown = result.illustration.typical
-        return words + counts + _of_data(result, *(shown.constant if shown else ()))
-    if result.certificate.refuted:
-        what = "search runs" if result.stopped_early and result.illustration.typical is not None else "runs"
-        hits = hits_of(result)
-        rates = _rates(*hits, result.witness.p_side, what, whole=whole)
-        words = f"{words_of(result.witness.event, result)} in {rates}{_mostly(result)}"
-        event = result.witness.event
-        event = event.bins[0] if isinstance(event, Partition) else event
-        if not isinstance(event.feature, Coordinate) or derived(event.feature.path):
-            return words
-        texts = [token.label for token in event.tokens if not hits[2]]
-        return words + _of_data(result, *(short(high) for low, high in event.intervals if is_one(low, high)), *texts)
-    return bits_cause(result, whole=whole)
+        return words + _of_data(result, *(shown.constant if shown else ()))
+    what = "search runs" if result.stopped_early and result.illustration.typical is not None else "runs"
+    hits, event = hits_of(result), result.witness.event
+    words = f"{words_of(event, result)} {_rates(*hits, result.witness.p_side, what)}{_mostly(result)}"
+    event = event.bins[0] if isinstance(event, Partition) else event
+    if not isinstance(event.feature, Coordinate) or derived(event.feature.path):
+        return words
+    texts = [token.label for token in event.tokens if not hits[2]]
+    return words + _of_data(result, *(short(high) for low, high in event.intervals if is_one(low, high)), *texts)
 
 
-def bits_cause(result: AuditResult, *, whole: bool = False) -> str:
+def bits_cause(result: AuditResult) -> str:
     """The cause of a finding on the bits of floats; empty where there is none."""
     bits = result.representation
     if bits is None or not bits.certificate.refuted:
         return ""
-    return f"the low bits of floats: {_of(bits, result, whole=whole)}"
+    return f"the low bits of floats: {_of(bits, result)}"
 
 
 def _mostly(result: AuditResult) -> str:
     """Of an event that nobody can read, the part that people can: its rates, and the bound that it gives alone."""
-    if (plain := result.plain) is None or plain.certificate.lower <= 0.0:
+    if (plain := readable(result)) is None:
         return ""
     much = "mostly" if 2.0 * plain.certificate.lower >= result.certificate.lower else "in part"
     return f"; {much}: {_of(plain, result)}, which alone shows {alone(result)}"
 
 
-def _of(finding: Finding, result: AuditResult, *, whole: bool = False) -> str:
+def _of(finding: Finding, result: AuditResult) -> str:
     """The event of a finding beside the witness, with its rates."""
-    rates = _rates(*hits_in(finding.evidence), finding.witness.p_side, whole=whole)
-    return f"{words_of(finding.witness.event, result)} in {rates}"
+    return f"{words_of(finding.witness.event, result)} {_rates(*hits_in(finding.evidence), finding.witness.p_side)}"
 
 
 def _of_data(result: AuditResult, *values: str | None) -> str:
@@ -119,25 +117,25 @@ def _texts(data: Any) -> Iterator[str]:
         yield repr(data) if isinstance(data, str) else short(float(data))
 
 
-def _rates(p: int, runs_p: int, q: int, runs_q: int, p_side: str, what: str = "runs", *, whole: bool = False) -> str:
-    other, many = "second" if p_side == "first" else "first", "" if runs_p < PERCENT_FROM else " of the"
-    if whole:
-        return f"{_counts(p, runs_p, what)} on the {p_side} dataset against {_counts(q, runs_q)} on the {other}"
-    likelier = f"{portion(p, runs_p)}{many} {what} on the {p_side} dataset"
-    return f"{likelier} against {portion(q, runs_q)} on the {other}"
-
-
-def _counts(hits: int, runs: int, what: str = "") -> str:
-    """Hits of runs, and of many runs the share: `82,289 of 449,701 runs (18 %)`."""
-    share = f" ({portion(hits, runs)})" if runs >= PERCENT_FROM else ""
-    return f"{hits:,} of {runs:,}{what and f' {what}'}{share}"
+def _rates(p: int, runs_p: int, q: int, runs_q: int, p_side: str, what: str = "runs") -> str:
+    """How often an event came on the two datasets, the first before the second."""
+    first, second = ((p, runs_p), (q, runs_q))[:: 1 if p_side == "first" else -1]
+    of = " of" if first[1] >= PERCENT_FROM else ""
+    return f"in {portion(*first)}{of} {what} on the first dataset and {portion(*second)} on the second"
 
 
 def words_of(event: Event | Partition, result: AuditResult) -> str:
-    """The event in words; how often it came follows in the sentence."""
+    """The event as a clause, its numbers rounded; how often it came follows in the sentence."""
     event = event.bins[0] if isinstance(event, Partition) else event
+    whole = event.feature == Coordinate() and len(event.intervals) == 1 and not event.tokens and not _odd(event)
+    if whole and not is_one(*event.intervals[0]) and event.intervals[0] != (-math.inf, math.inf):
+        return f"outputs {_span(*event.intervals[0], 'up to')} came"
+    return _clause(event, result)
+
+
+def _clause(event: Event, result: AuditResult) -> str:
     if isinstance(event.feature, TwoEvents) and event.intervals == ((0.5, math.inf),):
-        return f"{words_of(event.feature.one, result)} and {words_of(event.feature.other, result)}"
+        return f"{_clause(event.feature.one, result)} and {_clause(event.feature.other, result)}"
     feature, place = event.feature, clean(event.feature, LONGEST_DATA)
     path = feature.path if isinstance(feature, Coordinate) else None
     length = path is not None and path[-1:] == (LENGTH,) and not getattr(feature, "centre", 0.0)
@@ -157,18 +155,34 @@ def words_of(event: Event | Partition, result: AuditResult) -> str:
         values = [str(np.float32(high + 0.0)).removesuffix(".0") for high in alone]
         more = f" and {len(values) - MOST} more" if len(values) > MOST else ""
         return f"{_placed(path, place)} is {'one of ' if len(values) > 1 else ''}{', '.join(values[:MOST])}{more}"
-    if event.tokens or len(event.intervals) != 1 or _odd(event):
+    if len(event.intervals) > MOST_RANGES:
+        return f"{place} is in one of {len(event.intervals):,} ranges{' or no number' if event.tokens else ''}"
+    if event.tokens or not event.intervals or _odd(event):
         return clean(event, LONGEST_DATA)
+    if len(event.intervals) > 1:
+        return f"{place} is {' or '.join(_span(low, high) for low, high in event.intervals)}"
     low, high = event.intervals[0]
     if isinstance(feature, Equal) and (low >= 0.0 or high < 1.0):
         return place[1:-1] if low >= 0.0 else place[1:-1].replace(" == ", " != ")
     if isinstance(feature, FirstOf) and high >= len(feature.paths) - 1:
         return _of_first(feature, place, low, high)
-    if isinstance(feature, COUNTS) or length:
-        return f"{place} {_whole(low, high)}"
-    if low > -math.inf:
-        return clean(event, LONGEST_DATA) if high < math.inf else f"{place} above {short(low)}"
-    return f"{place} is a number" if high == math.inf else f"{place} at most {short(high)}"
+    if low == -math.inf and high == math.inf:
+        return f"{place} is a number"
+    return f"{place} is {_whole(low, high) if isinstance(feature, COUNTS) or length else _span(low, high)}"
+
+
+def _span(low: float, high: float, below: str = "at most") -> str:
+    """An interval in words; its ends stand whole in the witness."""
+    if is_one(low, high):
+        return short(high)
+    if low > -math.inf and high < math.inf:
+        return f"between {_near(low)} and {_near(high)}"
+    return f"above {_near(low)}" if low > -math.inf else f"{below} {_near(high)}"
+
+
+def _near(number: float) -> str:
+    """Three digits of a number, and of a larger one all before the point with one behind it: 0.746, 1,234.5."""
+    return short(number) if abs(number) >= MANY else f"{number:,.{max(3, len(str(int(abs(number)))) + 1)}g}"
 
 
 def _of_first(feature: FirstOf, place: str, low: float, high: float) -> str:
@@ -176,10 +190,10 @@ def _of_first(feature: FirstOf, place: str, low: float, high: float) -> str:
     last = len(feature.paths) - 1
     if high < last + 1.0:
         there = f"{clean(feature.label)} is in {taken_over(feature.paths)}"
-        return there if low == -math.inf else f"{place} {_whole(low, high)}"
+        return there if low == -math.inf else f"{place} is {_whole(low, high)}"
     if low >= last:
         return place.replace("position of the first ", "no ")
-    return f"{place} {'is any' if low == -math.inf else f'at least {math.floor(low) + 1}'}, or nowhere"
+    return f"{place} is {'any' if low == -math.inf else f'at least {math.floor(low) + 1}'}, or nowhere"
 
 
 def _odd(event: Event) -> bool:
@@ -188,12 +202,10 @@ def _odd(event: Event) -> bool:
 
 
 def _whole(low: float, high: float) -> str:
-    if low == -math.inf and high == math.inf:
-        return "is a number"
     least, most = (None if math.isinf(each) else math.floor(each) for each in (low, high))
     if least is None or most is None:
         return f"at most {most}" if least is None else f"at least {least + 1}"
-    return f"is {most}" if least + 1 == most else f"is {least + 1} to {most}"
+    return f"{most}" if least + 1 == most else f"{least + 1} to {most}"
 
 
 def _placed(path: Path, place: str) -> str:
@@ -218,7 +230,7 @@ def _of_token(path: Path, label: str, result: AuditResult) -> str:
     """How a run ended, a key that is missing, the type of an output, or a value that is no number."""
     if not path and (label.startswith("raised ") or label in ("None", "nan", "timed out")):
         note = result.provenance.get("exceptions", {}).get(label)
-        return does(label) if note is None else f"{does(label)}, {clean(note, LONGEST_DATA)},"
+        return f"the mechanism {does(label)}{'' if note is None else f', {clean(note, LONGEST_DATA)},'}"
     *before, last = path or ("",)
     name = clean(spell(path), LONGEST_DATA)
     if label == ABSENT.label:
@@ -242,6 +254,8 @@ ENTRIES = {
 MOST_ENTRIES, LONGEST_ENTRY = 3, 40  # that are named where two datasets differ
 LONGEST_SIDE = 22  # characters of the name of a dataset in a key
 
+BEFORE = "before you rely on it"
+CLEAREST = "The clearest difference, still within what claim and chance allow"
 UNWRITTEN = "--dpaudit-report DIR keeps the result, which dpaudit accept takes (it stays refuted)"
 SEEDED = "Where the data seed the noise, or none is drawn, other datasets may differ in every run: audit more pairs."
 
@@ -261,6 +275,11 @@ class AuditFacts:
     def kind(self) -> Diagnosis | None:
         """The kind of mistake, which is looked for once."""
         return diagnosis(self.result)
+
+    @cached_property
+    def seen(self) -> Table | None:
+        """What an audit of this size would have caught, which is computed once."""
+        return seen(self.result)
 
     @property
     def refuted(self) -> bool:
@@ -282,20 +301,16 @@ class AuditFacts:
 def finding_lines(facts: AuditFacts) -> tuple[str, ...]:
     """The pair in words, and the event: of a refutation its cause, else what came nearest to one."""
     result, kind = facts.result, facts.kind
-    if reason := cause(result, whole=True):
+    if reason := cause(result):
         told = kind is None or kind.sentence in reason or not result.certificate.refuted  # of bits alone in the reason
         more = [] if kind is None or told else [sentence(kind.sentence)]
-        bits = bits_cause(result, whole=True) if result.refuted else ""
-        return differ(result), f"It shows as: {reason}.", *more, *([f"And by {bits}."] if bits else [])
-    e, event = result.evidence, words_of(result.witness.event, result)
+        bits = bits_cause(result) if result.refuted else ""
+        return differ(result), sentence(reason), *more, *([f"And by {bits}."] if bits else [])
+    p, runs_p, q, runs_q = hits_in(result.evidence)
     ended = [sentence("; ".join(lines))] if (lines := ending_lines(result)[:2]) else []
-    best = f"What told them apart best, and not surely by more than the claim allows: {event}"
-    if not isinstance(e, Binned) and e.hits_p * e.runs_q == e.hits_q * e.runs_p:
-        best = f"Nothing told them apart: {event}"
-    if isinstance(e, Binned) or not (e.runs_p and e.runs_q):
-        return differ(result), f"{best}.", *ended
-    counts = (f"{_counts(hits, runs, 'runs')} on the {side}" for side, (hits, runs) in result.main.sides.items())
-    return differ(result), f"{best}, in {' and '.join(counts)}.", *ended
+    best = "No difference showed" if p * runs_q == q * runs_p else CLEAREST
+    rates = _rates(p, runs_p, q, runs_q, result.witness.p_side)
+    return differ(result), f"{best}: {words_of(result.witness.event, result)} {rates}{_mostly(result)}.", *ended
 
 
 def to_do(facts: AuditFacts) -> tuple[str, ...]:
@@ -312,10 +327,12 @@ def to_do(facts: AuditFacts) -> tuple[str, ...]:
         found_again = "Nothing new: the violation is known, and this audit watches that it is found."
         return f"{found_again} Nobody should rely on the claim.", *mend
     if facts.refuted:
-        trust = "First make sure that these datasets count as neighbours: if they do not, the claim is not refuted. "
+        trust = f"First make sure that {believed(result)}: otherwise the claim is not refuted. "
         fix = f"{trust if result.on_trust else ''}Fix the mechanism and audit it again."
-        return " ".join([fix, *without(result)]), *(mend or ["Or promise less, by a claim that can be proved."])
-    one_output = ONE_OUTPUT in result.health.notes
+        return " ".join([fix, *without(result)]), *(mend or ["Or state a weaker claim that can be proved."])
+    one_output, proved = ONE_OUTPUT in result.health.notes, False
+    if result.bracket is not None:
+        proved = result.bracket.verdict is BracketVerdict.PROVED
     lines = [f"Look where the noise is drawn: {ONE_OUTPUT.partition(';')[0]}. {SEEDED}"] if one_output else []
     if facts.wanted:
         lines.append(
@@ -327,11 +344,11 @@ def to_do(facts: AuditFacts) -> tuple[str, ...]:
         few = f"Give it more runs: the power that was demanded ({wanted}) was not reached"
         lines.append(f"{few}; dpaudit plan says how many.")
     elif not one_output:
-        lines.append("Nothing: this audit is no reason to change the mechanism or the claim.")
+        lines.append("This audit found no reason to stop the release. It cannot give one to make it")
+        lines[-1] += "; the proof beside it can." if proved else f": see '{BEFORE}'."
     if unseen(result):
         lines[-1] += " Audit what this one did not look at, as it is named below."
-    if result.bracket is None or result.bracket.verdict is not BracketVerdict.PROVED:
-        lines.append(f"Whoever relies on the claim needs a proof of it. {NOT_PRIVATE}")
+    lines[-1] += "" if proved else f" {NOT_PRIVATE}"
     return tuple(lines)
 
 
@@ -339,8 +356,8 @@ def or_else(facts: AuditFacts) -> tuple[str, ...]:
     """What else can be done about a finding that nobody expected."""
     if not facts.refuted or facts.until or (facts.entry is not None and facts.entry.foreseen):
         return ()
-    held = f"no smaller than the bound above, at its confidence{supposed(facts.result)}"
-    less = f"Promise less, by a claim that can be proved: the true loss is {held}."
+    held = f"here {certified(facts.result)}, and the true value may be higher{supposed(facts.result)}"
+    less = f"State a weaker claim: {held}."
     file = "RESULT.json" if facts.record is None else shlex.quote(clean(facts.record, len(facts.record)))
     accept = f"dpaudit accept {file} --reason ... --until ... (it stays refuted)"
     return (
@@ -359,17 +376,6 @@ def sentence(words: str) -> str:
     return f"{words[:1].upper()}{words[1:]}."
 
 
-def odds(error: float) -> str:
-    """An error probability as odds, rounded so that they are never too good.
-
-    >>> odds(0.001), odds(7.6e-4), odds(0.3)
-    ('1 in 1,000', '1 in 1,310', '1 in 3')
-    """
-    whole = 1 / Decimal(repr(float(error)))
-    places = max(0, whole.adjusted() - 2)
-    return f"1 in {int(whole.scaleb(-places).quantize(Decimal(1), rounding=ROUND_FLOOR).scaleb(places)):,}"
-
-
 def differ(result: AuditResult) -> str:
     """The two datasets of the witness in a sentence: how large they are, and in what they differ.
 
@@ -383,8 +389,9 @@ def differ(result: AuditResult) -> str:
         head += ", which differ by one user with all of their records"
     if len(result.spec["pairs"]) > 1:
         head += f', the pair "{clean(pair["name"])}" of {len(result.spec["pairs"]):,}'
+    both = f"{head}: {texts[0]} (the first) and {texts[1]} (the second)."
     if None in lists:
-        return f"{head}: the first is {texts[0]}, the second {texts[1]}."
+        return both
     counts = [Counter(each or ()) for each in lists]
     more = [_named(counts[0] - counts[1], counts[1]), _named(counts[1] - counts[0], counts[0])]
     sizes = [len(each or ()) for each in lists]
@@ -394,7 +401,7 @@ def differ(result: AuditResult) -> str:
         return f"{head}: {size}; {' and '.join(differences)}."
     if sizes[0] == sizes[1] > 2 and all(more) and counts[0] != counts[1]:
         return f"{head}, of {counted(sizes[0], *entries)}: where the first has {more[0]}, the second has {more[1]}."
-    return f"{head}: the first is {texts[0]}, the second {texts[1]}."
+    return both
 
 
 def names(result: AuditResult) -> tuple[str, str]:

@@ -4,32 +4,32 @@ import hashlib
 import math
 from collections.abc import Mapping
 
-from dpaudit.account.first import odds
+from dpaudit.account.first import AuditFacts
 from dpaudit.account.statements import (
-    SHOWN_MASS,
     STILL_REFUTED,
+    UNSURE,
     acceptance_line,
+    believed,
     delta_text,
     expected_text,
-    limits,
+    kinds_tried,
     record_lines,
-    trusted,
-    unseen,
 )
-from dpaudit.base.numerals import bound, confidence_text, counted, least_text
+from dpaudit.base.numerals import bound, counted, odds
 from dpaudit.base.quoting import LONGEST_DATA, LONGEST_REASON, clean
 from dpaudit.base.strict import spec_hash
-from dpaudit.base.validate import exact
 from dpaudit.certify import Binned
 from dpaudit.claims import Relation, claim_from_dict
 from dpaudit.claims.claim import FULL_DIGITS, LARGEST_LOSS
-from dpaudit.results.display import Verdict
+from dpaudit.results.bounds import BracketVerdict
 from dpaudit.results.observations import by_place, smallest_seen
-from dpaudit.results.result import POWER, AuditResult, fingerprint
+from dpaudit.results.provenance import RECORD
+from dpaudit.results.result import AuditResult, fingerprint
 from dpaudit.results.suite import SuiteEntry
 
 RARE = 10  # fewer hits hardly distinguish an event from chance
 
+ENOUGH = "It would have caught what the table says, and may have missed what is smaller or rarer."
 BEYOND = (
     "How the data were collected, who has access to them, and how a budget is kept over several releases were not "
     "looked at.",
@@ -37,41 +37,12 @@ BEYOND = (
 )
 
 
-def not_shown(result: AuditResult) -> tuple[str, ...]:
-    """The limits that stand on every page one, whatever the verdict."""
-    return (*limits(result), *_too_rare(result), *BEYOND)
-
-
 def in_plain_words(result: AuditResult) -> tuple[str, ...]:
-    """The verdict, the promise and the bound, for a reader of no formulas."""
-    return (*_verdict(result), promise(result), *implied_promise(result), *_ratio(result))
-
-
-def _verdict(result: AuditResult) -> tuple[str, ...]:
-    near = "count as neighbours" if result.distance == 1 else "are several steps apart, as stated"
-    if result.verdict is Verdict.REFUTED:
-        where = f" if the datasets {near}:" if result.on_trust else f": on datasets that {near},"
-        verb = "says" if result.distance == 1 else "implies for these"
-        lines = [f"The claim is refuted{where} outputs give away more than it {verb}."]
-    elif result.representation_refuted:
-        lines = ["By the values of the outputs the claim is not refuted, which is no proof that it holds for them."]
-    else:
-        lines = ["The claim is not refuted: no violation was found. That is no proof that the claim holds."]
-    if result.representation is not None and result.representation_refuted:
-        level = confidence_text(result.representation.certificate.confidence)
-        lines.insert(
-            1 if result.verdict is Verdict.REFUTED else 0,
-            "The claim is refuted by bits: the low bits of the floating-point outputs tell the datasets apart, and it "
-            f"does not hold for the outputs as floats, with a confidence of its own, {level}.",
-        )
-    if unseen(result):
-        lines.append(
-            f"Outputs were not looked at whole: {unseen(result)}. Nothing is said of what was not looked at"
-            f"{', nor of what such entries show together' if result.unpaired else ''}."
-        )
-    if result.on_trust:
-        lines.insert(0, f"{trusted(result).capitalize()}: nothing here shows that the datasets {near}.")
-    return tuple(lines)
+    """The promise and the bound, for a reader of no formulas."""
+    bits: tuple[str, ...] = ()
+    if result.representation_refuted:
+        bits = ("The low bits of the floating-point outputs break it: it does not hold for the outputs as floats.",)
+    return (promise(result), *implied_promise(result), *bits, *_ratio(result))
 
 
 def expectation(entry: SuiteEntry | None) -> tuple[str, ...]:
@@ -99,35 +70,44 @@ def _ratio(result: AuditResult) -> tuple[str, ...]:
     times = ratio_text(math.exp(lower) * (1.0 - 1e-12))
     off = "" if certificate.delta <= 0.0 else f", after {delta_text(certificate.delta)} is taken off its probability"
     if isinstance(result.evidence, Binned) or result.blocks:  # a statement about several events together
-        return (
-            f"Found: some set of outputs is at least {times} times as probable with one dataset as with the "
-            f"other{off}.",
-        )
+        return (f"Found: outputs that are at least {times} times as probable with one dataset as with the other{off}.",)
     side, other = result.witness.p_side, result.witness.q_side
     return (
-        f"Found: a set of outputs, chosen before the runs that count, is at least {times} times as probable with the "
-        f"{side} dataset as with the {other}{off}.",
+        f"Found: outputs that are at least {times} times as probable with the {side} dataset as with the {other}{off}.",
     )
 
 
-def could_have_seen(result: AuditResult) -> tuple[str, ...]:
-    """The loss that would have been refuted where the outputs that show it are neither rare nor frequent, in a line."""
-    if result.evidence.runs == 0:
-        return ("The audit stopped once the claim was refuted, before the runs that would have told its power.",)
-    least, once = result.least_found(SHOWN_MASS), f"once in {round(1 / SHOWN_MASS):,} runs"
-    if least is None or least == math.inf:
-        return (f"The runs were few: no loss is refuted with probability {exact(POWER)} by outputs that come {once}.",)
+def before(result: AuditResult) -> tuple[str, ...]:
+    """What whoever relies on the claim has to ask: who is protected, whether the pairs are the worst, what was seen."""
+    tried, pairs = kinds_tried(result), counted(len(result.spec["pairs"]), "pair")
+    if tried:
+        of = f"{pairs} made of the given data: {tried}. Other data may lose more."
+    else:
+        were = "was" if pairs == "1 pair" else "were"
+        of = f"{pairs} {were} tried, given by hand; data= makes unfriendly ones too. Other datasets may lose more."
+    lines = [f"Who is protected? {' '.join(unit(result))}", f"Are these the worst neighbours? {of}"]
+    if not result.evidence.runs:
+        return tuple(lines)
     missed = [place for place, each in by_place(result.controls).items() if smallest_seen(each) is None]
-    controls = (
-        f" Leaks that were put in were not caught, at any size tried, here: {'; '.join(missed)}." if missed else ""
-    )
-    return (
-        f"A true {result.claim.parameter} of {least_text(least)} or more, where one output or one end of a range shows "
-        f"it and comes {once}: that is refuted with probability {exact(POWER)}, at least.{controls}",
-    )
+    more = f" Leaks that were put in were not caught, at any size tried, here: {'; '.join(missed)}." if missed else ""
+    return (*lines, f"Could it have seen enough? {ENOUGH}{more}")
 
 
-def _too_rare(result: AuditResult) -> tuple[str, ...]:
+def missing(facts: AuditFacts) -> tuple[str, ...]:
+    """What somebody who has to decide on a claim that is not refuted does not have, in one line."""
+    result, table = facts.result, facts.seen
+    given = result.provenance.get("record", {})
+    left = [] if result.spec["claim"]["relation"] else ["a relation, which says who counts as a neighbour"]
+    if result.bracket is None or result.bracket.verdict is not BracketVerdict.PROVED:
+        left.append("a proof of the claim (dpaudit bracket)")
+    if names := [RECORD[key] for key in ("owner", "unit") if key not in given]:
+        left.append(f"{' and '.join(names)} (record)")
+    if table is not None and table.rows[-1][1:] == (UNSURE,):
+        left.append(f"enough runs for leaks that show once in {table.rows[-1][0]}")
+    return (f"{'; '.join(left)}.",) if left else ()
+
+
+def too_rare(result: AuditResult) -> tuple[str, ...]:
     runs = result.evidence.runs
     if not runs:
         return ()
@@ -161,34 +141,19 @@ def record_digest(result: AuditResult) -> str:
 # --- what a claim promises and to whom, in plain words: one account for each form and each relation -----------
 
 
-UNITS: Mapping[str, tuple[str, ...]] = {
-    Relation.ADD_OR_REMOVE_ONE.value: (
-        "One entry of the dataset: neighbours are the dataset with it and the dataset without it.",
-        "That somebody takes part at all is within the promise; how many entries there are may not be taken as known.",
-    ),
-    Relation.REPLACE_ONE.value: (
-        "One entry of the dataset: neighbours are the dataset with it and the dataset with another in its place.",
-        "What an entry says is within the promise; how many entries there are counts as known to everybody.",
-    ),
-    Relation.REPLACE_SPECIAL.value: (
-        "One entry of the dataset: neighbours are the dataset with it and the one with a neutral entry in its place.",
-        "How the neutral entry is treated is part of the mechanism, and of what the claim means.",
-    ),
-    Relation.LOCAL.value: (
-        "One record, of the person who hands it over: neighbours are any two records, for each is randomised before "
-        "it is handed over.",
-        "Nobody who collects the records is trusted with them (the local model).",
-    ),
-    Relation.ADD_OR_REMOVE_USER.value: (
-        "One user with all of their entries: neighbours are the dataset with them and the dataset without any of them.",
-        "That somebody takes part at all, and with how many entries, is within the promise; how many users and entries "
-        "there are may not be taken as known.",
-    ),
+UNITS: Mapping[str | None, str] = {
+    Relation.ADD_OR_REMOVE_ONE.value: "One record, added or removed; so the number of records is protected too.",
+    Relation.REPLACE_ONE.value: "What one record says; the number of records counts as public.",
+    Relation.REPLACE_SPECIAL.value: "One record, replaced by a neutral one, which the mechanism defines.",
+    Relation.LOCAL.value: "One record, randomised before it is handed over: nobody who collects it is trusted.",
+    Relation.ADD_OR_REMOVE_USER.value: "One user with all of their records, added or removed; so the numbers of users "
+    "and records are protected too.",
+    None: "You did not say who counts as a neighbour (relation = ...). If these two datasets are not neighbours, this "
+    "result says nothing.",
 }
-NO_UNIT = "The claim states no relation: which datasets count as neighbours is not known here."
-WHOSE = "Where one person has several entries, the promise for one entry does not cover that person."
-WHOSE_USER = "Where one person is several users, as by several accounts, the promise for one does not cover them all."
-WHOSE_RECORD = "Where a person hands over several records, the promise for one record does not cover them all."
+WHOSE = "A person with several records is not covered."
+WHOSE_USER = "A person who is several users, as by several accounts, is not covered."
+WHOSE_RECORD = "A person who hands over several records is not covered for all of them."
 WHOSE_OF = {Relation.LOCAL.value: WHOSE_RECORD, Relation.ADD_OR_REMOVE_USER.value: WHOSE_USER}
 
 
@@ -210,15 +175,16 @@ def implied_promise(result: AuditResult) -> tuple[str, ...]:
 
 
 def unit(result: AuditResult) -> tuple[str, ...]:
-    """Whom or what the claim protects, by its relation; what it does not say is said to be unknown."""
+    """Whom or what the claim protects, by its relation, and what is not known of it."""
     relation = result.spec["claim"]["relation"]
-    lines = [*UNITS[relation]] if relation else [NO_UNIT]
-    one, members = ("user", "users") if relation == Relation.ADD_OR_REMOVE_USER.value else ("entry", "entries")
+    lines, one = [UNITS[relation]], "user" if relation == Relation.ADD_OR_REMOVE_USER.value else "record"
     if given := result.provenance.get("record", {}).get("unit"):
         lines.append(f"One {one} stands for: {clean(given, LONGEST_DATA)}.")
     if result.distance > 1:
-        lines.append(f"The bound is about datasets {result.distance:,} steps apart: a group of so many {members}.")
-    return (*lines, WHOSE_OF.get(relation, WHOSE))
+        lines.append(f"The bound is about {result.distance:,} steps: a group of so many {one}s.")
+    if relation and result.on_trust:
+        lines.append(f"Not checked: that {believed(result)}.")
+    return (*lines, WHOSE_OF.get(relation, WHOSE)) if relation else tuple(lines)
 
 
 def ratio_text(times: float) -> str:

@@ -28,7 +28,8 @@ class Level(IntEnum):
 class Table:
     """A table: its title, what stands over the columns, rows of as many texts, and which columns hold numbers.
 
-    `note` says what a reader must know about it; `left_out` counts the rows that were too many.
+    `note` says what a reader must know about it; `left_out` counts the rows that were too many. `below`: it stands
+    below the sentences of its section, and does not say the same.
     """
 
     title: str
@@ -37,6 +38,7 @@ class Table:
     numbers: frozenset[int] = frozenset()
     note: str = ""
     left_out: int = 0
+    below: bool = False
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -52,7 +54,8 @@ class Table:
 class Section:
     """One part of an account: its key, which is its title too, sentences, a table, and lines to paste into a shell.
 
-    Where it has sentences and a table, these say the same: text shows the sentences, a page the table.
+    Where it has sentences and a table that is not below them, these say the same: text shows the sentences, a page the
+    table.
     """
 
     key: str
@@ -76,7 +79,13 @@ class Section:
         """All of it as lines of plain text; a sentence that ends in a colon and one line of code are one line."""
         if len(self.lines) == len(self.code) == 1 and self.lines[0].endswith(":"):
             return (f"{self.lines[0]} {self.code[0]}",)
-        return (*(self.lines or (() if self.table is None else self.table.lines)), *self.code)
+        shown = self.table is not None and (self.table.below or not self.lines)
+        return (*self.lines, *(self.table.lines if self.table is not None and shown else ()), *self.code)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The sentences that a page shows: not those that say what its table says."""
+        return self.lines if self.table is None or self.table.below else ()
 
 
 @dataclass(frozen=True, slots=True)

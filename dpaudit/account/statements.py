@@ -4,12 +4,26 @@ Other pairs, bets, an upper bound, bits of floats, health, how runs ended; what 
 its ceiling, and the controls that back them.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from dpaudit.account.bracketed import sentences, upper_text
-from dpaudit.base.numerals import bound, confidence_text, counted, decimals, down, least_text, level_text, p_text, up
+from dpaudit.account.section import Table
+from dpaudit.base.numerals import (
+    bound,
+    confidence_text,
+    counted,
+    decimals,
+    down,
+    least_text,
+    level_text,
+    odds,
+    p_text,
+    up,
+    wrong,
+)
 from dpaudit.base.quoting import LONGEST_DATA, clean, line, standing
 from dpaudit.base.validate import error_probability, exact
 from dpaudit.certify import Binned, Certificate
@@ -20,29 +34,26 @@ from dpaudit.results.certification import AuditEvidence
 from dpaudit.results.display import Verdict
 from dpaudit.results.observations import FIRST_CALLS, PROCESSES, VALUE, Control, Ending, by_place, smallest_seen
 from dpaudit.results.provenance import RECORD
-from dpaudit.results.result import POWER, AuditResult
+from dpaudit.results.result import POWER, AuditResult, Finding
 from dpaudit.results.suite import Acceptance, SuiteEntry
 
 LONGEST_DELTA = 8  # characters of a delta that is printed as it is
-SHOWN_MASS = 0.1  # probability of the event of which a headline says what could have been seen
+LONGEST_CLAIMED = 10  # characters of a claimed number that is
 
-ON_TRUST = "adjacency taken on trust"
 IF = {  # what has to be believed, where not everything is
-    "answers": "neighbours only if the data are query answers of sensitivity {sensitivity:g}",
-    "neutral": "neighbours only if the new record is the neutral one",
-    "one value": "neighbours only if each dataset is the value of one person",
+    "answers": "the data are query answers of sensitivity {sensitivity:g}",
+    "neutral": "the new record is the neutral one",
+    "one value": "each dataset is the value of one person",
 }
 NOT_PRIVATE = "Not refuted is not private: it says what was looked at and not found."
 LIMITS = (
     "A lower bound holds for the pair that was run; it never shows that a claim holds for every pair.",
-    "Other datasets and other events may lose more than the ones that were tried.",
-    "Time, memory, logs and other side channels were not looked at, nor several releases taken together.",
-    "The mechanism was run here, with these versions; elsewhere, or when not audited, it may behave differently.",
+    "The mechanism was run here, with these versions; elsewhere, or when nobody audits it, it may behave differently.",
 )
 STILL_REFUTED = "An accepted finding stays refuted: somebody answers for it until the day that is named."
 ELSEWHERE = ("other datasets and events", "time, memory, logs and other side channels", "several releases together")
+BITS, FIRSTS = "the low bits of floats", "what the first run of a process alone gives away"
 NO_BITS = "The low bits of floating-point outputs (representation) were not looked at as such."
-NO_FIRSTS = "What the first run of a process alone gives away, before caches are filled, was not looked for."
 
 
 def not_private(*results: AuditResult) -> tuple[str, ...]:
@@ -50,29 +61,15 @@ def not_private(*results: AuditResult) -> tuple[str, ...]:
     return (NOT_PRIVATE,) if not results or any(each.verdict is not Verdict.REFUTED for each in results) else ()
 
 
-@standing(line)
-def limits(*results: AuditResult) -> tuple[str, ...]:
-    """What the results do not show, of one the kinds of pairs first.
+@standing(str)
+def not_looked_at(*results: AuditResult) -> str:
+    """What the results do not show, in one line, what is missing of outputs first.
 
     Bits of floats and first calls are among it unless every audit looked at them.
     """
-    left = [(NO_BITS, bits_looked_at), (NO_FIRSTS, first_calls_looked_at)]
-    gaps = [line for line, check in left if not (results and all(map(check, results)))]
-    kinds = [text for each in results if len(results) == 1 and (text := kinds_tried(each))]
-    return (*kinds, *LIMITS[:-1], *gaps, LIMITS[-1])
-
-
-def not_looked_at(*results: AuditResult) -> str:
-    """The same in one line, what is missing of outputs first."""
     missing = [text for each in results if (text := unseen(each))]
-    gaps = [
-        words
-        for words, check in (
-            ("the low bits of floats", bits_looked_at),
-            ("what the first run of a process alone gives away", first_calls_looked_at),
-        )
-        if not (results and all(map(check, results)))
-    ]
+    left = (BITS, bits_looked_at), (FIRSTS, first_calls_looked_at)
+    gaps = [words for words, check in left if not (results and all(map(check, results)))]
     return "; ".join([*dict.fromkeys(missing), *ELSEWHERE, *gaps])
 
 
@@ -82,9 +79,9 @@ def kinds_tried(result: AuditResult) -> str:
 
     relation = Relation.of(result.spec["claim"]["relation"])
     tried, left = kinds_of_pairs(result.provenance.get("reasons", {}).values(), relation)
-    why = "not named, or nothing that these data can hold or do not show already, as NaN among whole numbers"
+    why = "not named, or nothing that these data can hold, as NaN among whole numbers"
     more = f"; not tried: {', '.join(left)} ({why})" if left else ""
-    return f"Kinds of pairs that were tried: {', '.join(tried)}{more}." if tried else ""
+    return f"{', '.join(tried)}{more}" if tried else ""
 
 
 def without(result: AuditResult) -> list[str]:
@@ -124,12 +121,8 @@ def bound_lines(result: AuditResult, *, digits: int = 3) -> tuple[str, ...]:
     finding, values = result.representation, statement(result, digits=digits)
     if finding is None or not finding.certificate.refuted:
         return (values,)
-    level = confidence_text(finding.certificate.confidence)
-    bits = certified_bound(finding.claim, finding.certificate, digits=digits)
-    bits += f" with confidence {level}{supposed(result)}"
-    if result.refuted:
-        return values, f"by bits: {bits}"
-    return f"{bits}, claimed {promised(finding.claim, finding.certificate)}", f"not refuted by values: {values}"
+    bits = _stated(result, finding.claim, finding.certificate, finding.certificate.confidence, digits)
+    return (values, f"by bits: {bits}") if result.refuted else (bits, f"not refuted by values: {values}")
 
 
 def claimed(result: AuditResult) -> str:
@@ -141,7 +134,8 @@ def claimed(result: AuditResult) -> str:
 def promised(claim: Claim, certificate: Certificate) -> str:
     """What a claim promises, as `claimed`, for any certificate."""
     own = claim.value
-    return exact(own if own is not None else float(up(claim.promised(certificate.delta), 4)))
+    text = exact(own if own is not None else float(up(claim.promised(certificate.delta), 4)))
+    return text if len(text) <= LONGEST_CLAIMED or own is None else f"{own:.6g}"
 
 
 def certified(result: AuditResult, *, digits: int = 3) -> str:
@@ -152,8 +146,8 @@ def certified(result: AuditResult, *, digits: int = 3) -> str:
 def beyond(result: AuditResult) -> str:
     """The bound and the claim that it is beyond, in as few words: `epsilon >= 1.98 > 1 at delta 1e-06`."""
     text, at, where = certified(result).partition(" at ")
-    more = ("" if " > " in text else f" > {claimed(result)}") + (" on trust" if result.on_trust else "")
-    return f"{text}{more}{at}{where}{supposed(result)}"
+    more = "" if " > " in text else f" > {claimed(result)}"
+    return f"{text}{more}{at}{where}{trusted(result)}{supposed(result)}"
 
 
 @standing(str)
@@ -190,14 +184,22 @@ def record_lines(result: AuditResult) -> tuple[str, ...]:
 
 @standing(str)
 def statement(result: AuditResult, *, digits: int = 3) -> str:
-    """The certified statement: the bound, its confidence, what was claimed, and what was not checked or looked at."""
-    level = confidence_text(confidence(result))
-    trust = f"; {trusted(result)}" if result.on_trust else ""
-    trust += f"; relation {clean(result.provenance['assumed'])} assumed" if result.provenance.get("assumed") else ""
-    left = f"; {unseen(result)}" if unseen(result) else ""
-    left += chosen(result)
-    stated = f"{certified(result, digits=digits)} with confidence {level}, claimed {claimed(result)}"
-    return f"{stated}{supposed(result) if result.refuted else ''}{trust}{left}"
+    """The certified statement: the bound, the claim, how often it is wrong, what was not checked or looked at."""
+    stated = [_stated(result, result.claim, result.certificate, confidence(result), digits)]
+    assumed, runs = result.provenance.get("assumed"), result.provenance.get("chosen_runs")
+    stated += [f"relation {clean(assumed)} assumed"] if assumed else []
+    stated += [unseen(result)] if unseen(result) else []
+    stated += [f"{counted(runs, 'run')}, as many as a minute allows"] if runs else []
+    return "; ".join(stated)
+
+
+def _stated(result: AuditResult, claim: Claim, certificate: Certificate, level: float, digits: int) -> str:
+    """A bound beside its claim; of a claim that is not refuted it is the bound alone that is seldom wrong."""
+    text, about = certified_bound(claim, certificate, digits=digits), f", claimed {promised(claim, certificate)}"
+    about += trusted(result)
+    if certificate.refuted:
+        return f"{text}{about} ({wrong(level)}{supposed(result)})"
+    return f"{text} ({wrong(level)}){about}" if certificate.lower > 0.0 else f"{text}{about}"
 
 
 def supposed(result: AuditResult) -> str:
@@ -205,19 +207,17 @@ def supposed(result: AuditResult) -> str:
     return f", {result.condition}" if result.condition else ""
 
 
-def chosen(result: AuditResult) -> str:
-    """Where runs were chosen by their time, how many there are, and what loss they could have seen."""
-    runs, name = result.provenance.get("chosen_runs"), result.claim.parameter
-    least = result.least_found(SHOWN_MASS) if runs and result.evidence.runs else None
-    could = f"{name} from {least_text(least)} on" if least is not None and least < math.inf else "no loss"
-    seen = f", which could see {could} at probability {exact(SHOWN_MASS)}"
-    return f"; {counted(runs, 'run')}, as many as a minute allows{'' if result.refuted else seen}" if runs else ""
-
-
 def trusted(result: AuditResult) -> str:
-    """That adjacency is taken on trust, and on what it rests, or what speaks against it: `..., though 2 rows leave`."""
-    more = IF.get(result.shown or "", "").format(**result.pair)
-    return f"{ON_TRUST}, though {result.further_apart}" if result.further_apart else ON_TRUST + (more and f" ({more})")
+    """What has to be believed of the datasets, after a comma: `, if the datasets count as neighbours`; or nothing."""
+    return f", if {believed(result)}" if result.on_trust else ""
+
+
+def believed(result: AuditResult) -> str:
+    """What makes the datasets neighbours that no comparison shows, or what speaks against it: `..., though 2 rows`."""
+    near = "count as neighbours" if result.distance == 1 else f"are {result.distance:,} steps apart"
+    if result.further_apart:
+        return f"the datasets {near}, though {result.further_apart}"
+    return IF.get(result.shown or "", f"the datasets {near}").format(**result.pair)
 
 
 def unseen(result: AuditResult) -> str:
@@ -238,7 +238,7 @@ def confidence(result: AuditResult) -> float:
 
 
 def headline(result: AuditResult) -> str:
-    """The one line of a result: `REFUTED  noisy count: epsilon >= 1.98 with confidence 0.999, claimed 1`."""
+    """The one line of a result: `REFUTED  noisy count: epsilon >= 1.98, claimed 1 (wrong in at most 1 of ...)`."""
     return f"{stamp(result)}  {clean(result.name)}: {'; '.join(bound_lines(result))}"
 
 
@@ -446,6 +446,12 @@ def ending_lines(result: AuditResult) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def readable(result: AuditResult) -> Finding | None:
+    """The event that people can read beside a witness that they cannot; None where it shows nothing alone."""
+    lower = math.inf if result.plain is None else result.plain.certificate.lower
+    return result.plain if min(lower, result.certificate.lower) > 0.0 else None
+
+
 def alone(result: AuditResult) -> str:
     """The bound that the plain event gives alone, at most that of the witness: then one error covers both."""
     assert result.plain is not None
@@ -494,46 +500,63 @@ def does(ending: str) -> str:
 KNOWN = "for an event that is known"  # the search has to find one
 FOUND = "search counted in"
 SIMPLE = "where one value, or one end of a range, shows it"  # the kinds of leak that the figure was measured for
-OTHERS = "leaks that only several entries, or many values, show together are not in this figure"
+TIMES = f"{20 * POWER:g} of 20 times"
+UNSURE = "nothing is sure to be caught"
+SPREAD = (
+    "This holds for leaks that one value or one threshold shows. Leaks spread over several numbers may be missed at "
+    "any size."
+)
+
+
+def caught(name: str, least: Callable[[float], float | None], note: str = SPREAD) -> Table:
+    """What would be caught: for leaks that show once in so many runs, the least parameter of a mechanism that has one.
+
+    >>> print("\\n".join(caught("epsilon", lambda mass: 1.234 if mass > 0.05 else None, "").lines))
+    leak shows in 1 of  caught (19 of 20 times) from
+    2 runs              epsilon 1.24
+    10 runs             epsilon 1.24
+    100 runs or more    nothing is sure to be caught
+    """
+    losses = [(f"{round(1 / mass):,} runs", least(mass)) for mass in MASSES]
+    seen = itertools.takewhile(lambda each: each[1] is not None and each[1] < math.inf, losses)
+    shown = [(runs, f"{name} {least_text(loss or 0.0)}") for runs, loss in seen]
+    rarer = [(f"{losses[len(shown)][0]} or more", UNSURE)] if len(shown) < len(losses) else []
+    title = f"smallest {name} that would be caught, by how often the revealing output occurs"
+    return Table(title, ("leak shows in 1 of", f"caught ({TIMES}) from"), (*shown, *rarer), note=note, below=True)
+
+
+def seen(result: AuditResult) -> Table | None:
+    """What an audit of this size would have caught."""
+    if not result.evidence.runs:
+        return None
+    note = SPREAD if result.searching_runs else f"This holds {KNOWN}."
+    return caught(result.claim.parameter, result.least_found, note)
 
 
 @standing(line)
 def could_see(result: AuditResult) -> tuple[str, ...]:
-    """What an audit of this size could have certified, and the losses it would have refuted."""
+    """What an audit of this size could have certified, and what it says of events beside those of the table."""
     name = result.claim.parameter
     if result.evidence.runs == 0:
         return ("the bets refuted the claim before any run was counted for a fixed bound",)
     most, where = f"epsilon {up(result.ceiling, 2)}", at_delta(result.certificate.delta)
     if result.certificate.epsilon_lower is None:  # bins bound the claim's own parameter
         most, where = f"{name} {up(result.ceiling, 2)}", result.claim.where
-    lines = [f"at most {most}{where}: with all hits on one side no more can be certified"]
-    known, blind = _by_mass(result.least_caught)
+    lines = [f"at most {most}{where} can be certified by so many runs, with all hits on one side"]
     if result.searching_runs:
-        losses, missed = _by_mass(result.least_found)
-        if losses:
-            lines.append(f"refuted with power {exact(POWER)}, {FOUND}, {SIMPLE}: a true {name} from here on")
-            lines.append(f"by its probability: {losses}")
-            narrow = float(up(narrowest(result.searching_runs), 3))
-            so = f"so from probability {exact(narrow)} on, where entries are 64 or fewer"
-            lines.append(f"of a narrow range inside the numbers {so}, and not otherwise")
-        if missed:
-            lines.append(f"no power is stated for what search has to find at probability {_either(missed)}")
-    if known:
-        lines.append(f"{KNOWN}, refuted with power {exact(POWER)} by the certifying runs alone: {known}")
-    if blind:
-        lines.append(f"nothing is caught on an event of probability {_either(blind)}")
-    if result.searching_runs:
-        lines.append(OTHERS + ("" if result.controls else "; controls = 20 measures what is seen in this mechanism"))
-    if unseen(result):
-        lines.append(f"no power is claimed for what was left out: {unseen(result)}")
+        known = "; ".join(
+            f"{least_text(least)} at 1 in {round(1 / mass):,} runs"
+            for mass in MASSES
+            if (least := result.least_caught(mass)) is not None and least < math.inf
+        )
+        lines += [f"{KNOWN}, caught from {name} {known}"] if known else []
+        often = odds(float(up(narrowest(result.searching_runs), 3)))
+        lines.append(
+            f"a narrow range inside the numbers is found like one value if it comes {often} runs, or more often, and "
+            "an output has 64 entries or fewer"
+        )
+        lines += [] if result.controls else ["controls = 20 measures what is seen of leaks put into this mechanism"]
     return (*lines, *_of_witness(result), *_demanded(result))
-
-
-def _by_mass(least: Callable[[float], float | None]) -> tuple[str, list[str]]:
-    """The least parameters by the probability of the event, and the probabilities that have none."""
-    losses = {mass: least(mass) for mass in MASSES}
-    texts = [f"{least_text(value)} at {exact(mass)}" for mass, value in losses.items() if value is not None]
-    return "; ".join(texts), [exact(mass) for mass, value in losses.items() if value is None]
 
 
 def _of_witness(result: AuditResult) -> tuple[str, ...]:
@@ -544,8 +567,8 @@ def _of_witness(result: AuditResult) -> tuple[str, ...]:
     least = result.least_caught(mass, delta=None if line is None else line.offset)
     if least is None or least == math.inf:
         return ()
-    once = f"on an event as probable as the witness ({mass:.3g}), once known"
-    return (f"{once}: {result.claim.parameter} from {least_text(least)}",)
+    once = f"an event as probable as the witness ({mass:.3g}), once known"
+    return (f"{once}, shows {result.claim.parameter} from {least_text(least)} on",)
 
 
 def _demanded(result: AuditResult) -> tuple[str, ...]:

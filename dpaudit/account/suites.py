@@ -9,6 +9,7 @@ from dpaudit.account.diagnosis import BITS, diagnosis
 from dpaudit.account.first import AuditFacts, cause
 from dpaudit.account.section import Account, Level, Section, Table, Topic, account
 from dpaudit.account.statements import (
+    LIMITS,
     STILL_REFUTED,
     acceptance_line,
     bound_lines,
@@ -16,7 +17,6 @@ from dpaudit.account.statements import (
     claimed,
     expected_text,
     headline,
-    limits,
     not_looked_at,
     not_private,
     representation_lines,
@@ -136,6 +136,7 @@ LOOK = "look at first"
 NO_FILE = "--dpaudit-report DIR writes the whole account"
 MOST_ODD, MOST_CURES = 3, 2  # audits to look at first, and things to do, on the first page of twelve lines
 MOST_NAMED = 3  # audits that a thing to do names
+BESIDE_PAGE = (OR_ELSE, "evidence")  # that a failing test tells too
 NOTHING_AUDITED = ("Nothing was audited.", "Name specs that hold audits; check --only and --tag.")
 KINDS = REFUTED_ODD, MISSED_ODD, MISSED_BITS, NO_RESULT, WEAK, BESIDE, BITS_ODD, ACCEPTED, KNOWN, KNOWN_BITS, KEPT = (
     "REFUTED, not expected",  # in the order in which somebody should look
@@ -208,7 +209,7 @@ def told(entry: SuiteEntry, up_to: Level = Level.REVIEWER, record: str | None = 
 def assertion(entry: SuiteEntry, record: str | None = None) -> str:
     """The message of a test that fails for this audit; `record` is the file of its result, where one was written."""
     whole = told(entry, Level.DETAIL, record or "")
-    shown = tuple(each for each in whole.sections if each.level <= Level.PAGE_ONE or each.key == OR_ELSE)
+    shown = tuple(each for each in whole.sections if each.level <= Level.PAGE_ONE or each.key in BESIDE_PAGE)
     more = NO_FILE if record is None else f"dpaudit report {quote(clean(record, len(record)))} --format txt"
     _, *lines = replace(whole, sections=shown, whole=len(shown) == len(whole.sections)).lines(more)
     word = whole.stamp
@@ -298,7 +299,7 @@ SUITE_TOPICS: tuple[Topic[SuiteResult], ...] = (
     Topic("every audit", Level.DETAIL, _every, audits_table),
     Topic("accepted findings", Level.DETAIL, lambda suite: reviewed_lines(suite.reviewed)[1:]),
     Topic("not private", Level.DETAIL, lambda suite: not_private(*suite.results)),
-    Topic("not shown", Level.DETAIL, lambda suite: limits(*suite.results)),
+    Topic("not shown", Level.DETAIL, lambda suite: LIMITS),
 )
 
 # --- findings by rule, and what somebody is told of each ---

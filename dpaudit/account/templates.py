@@ -27,8 +27,8 @@ STAGES = {False: ("to search", "to certify"), True: ("to learn what to bet on", 
 SHARDS = "  shards      of {size:,} runs, {many:,} of them certifying"
 STOPPING = "  stopping    anytime: as soon as bets reach a wealth of {wealth:,.0f}, {part}"
 CONTROLS = "  controls    {repeats} repeats of each size in each place: {more:,} more runs at most"
-CATCHES = "  catches     with power {power:g}, {found}, {simple}, by its probability:"
-CEILING = "ceiling   {name} {most}, with every hit on one side"
+CATCHES = "  catches     {what}:"
+CEILING = "  ceiling     {name} {most}, with every hit on one side"
 OWN_CLAIM = "; the claim of {asked} is left to the mechanism, which `dpaudit plan` asks"
 
 # --- calibrations, the catalogue, proofs ---

@@ -99,6 +99,26 @@ def confidence_text(confidence: float) -> str:
     return _trimmed(str(1 - Decimal(up(alpha, 2 - _exponent(alpha)))))
 
 
+def odds(error: float) -> str:
+    """An error probability as odds, rounded so that they are never too good.
+
+    >>> odds(0.001), odds(7.6e-4), odds(0.3)
+    ('1 in 1,000', '1 in 1,310', '1 in 3')
+    """
+    whole = 1 / Decimal(repr(float(error)))
+    places = max(0, whole.adjusted() - 2)
+    return f"1 in {int(whole.scaleb(-places).quantize(Decimal(1), rounding=ROUND_FLOOR).scaleb(places)):,}"
+
+
+def wrong(confidence: float) -> str:
+    """How often a statement of this confidence is wrong, for reading beside it.
+
+    >>> wrong(0.999), wrong(1 - 0.001 / 12)
+    ('wrong in at most 1 of 1,000 such audits', 'wrong in at most 1 of 12,000 such audits')
+    """
+    return f"wrong in at most {odds(error_probability(confidence)).replace(' in ', ' of ')} such audits"
+
+
 def _rounded(value: float, digits: int, rounding: str) -> str:
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"

@@ -9,18 +9,17 @@ from pathlib import Path
 import click
 
 from dpaudit.account import templates
-from dpaudit.account.statements import FOUND, SIMPLE
+from dpaudit.account.statements import SPREAD, caught
 from dpaudit.adapters.adapted import OwnClaim
 from dpaudit.auditing import Runner
 from dpaudit.auditing.controls import most_runs
 from dpaudit.auditing.probing import time_of_a_run
 from dpaudit.auditing.question import Plan
 from dpaudit.auditing.search_stage import budget
-from dpaudit.base.numerals import confidence_text, counted, duration, least_text, up
+from dpaudit.base.numerals import confidence_text, counted, duration, up
 from dpaudit.base.quoting import clean
 from dpaudit.base.validate import error_probability, exact
 from dpaudit.certify import smallest_caught
-from dpaudit.certify.certifiers import MASSES
 from dpaudit.claims import Claim
 from dpaudit.cli.commands import PlanCommand, ValidateCommand
 from dpaudit.cli.options import chosen_questions, layers, nothing_to_audit, read_all, show
@@ -44,6 +43,7 @@ def plan_command(call: PlanCommand) -> int:
         show("\n" + "\n".join(_page(question)))
         if call.probe:
             show(f"  time        {_time(question, call.jobs)}")
+    show(f"\n{SPREAD}")
     return 0
 
 
@@ -112,29 +112,26 @@ def _spending(question: SpecQuestion) -> list[str]:
     if spec.controls:
         more = most_runs(spec, spec.controls)
         lines.append(templates.CONTROLS.format(repeats=spec.controls, more=more))
-    lines.append(templates.CATCHES.format(power=POWER, found=FOUND, simple=SIMPLE))
     pool = parts.searching + parts.certifying  # an open share ends as soon as more search is not worth its runs
     searching = parts.searching if spec.search_share or spec.certifier.at(claim).bins else int(next(ends(pool)) * pool)
-    return [*lines, *(f"    {line}" for line in _power(spec, claim, parts.certifying, searching))]
+    return [*lines, *_power(spec, claim, parts.certifying, searching)]
 
 
 def _power(spec: Plan, claim: Claim, runs: int, searching: int) -> list[str]:
-    """What these runs can find and certify: a line for each event probability, the ceiling, the power demanded."""
+    """What these runs can find and certify: by how often a leak shows, the ceiling, the power demanded."""
     certifier, level, name = spec.certifier.at(claim), spec.fixed_level, claim.parameter
     least = partial(
         smallest_caught, claim, runs, confidence=level, certifier=certifier, power=POWER, searching=searching
     )
-    caught = [(mass, least(mass)) for mass in MASSES]
-    lines = [
-        f"{mass:<8g}  {'nothing' if value is None else f'{name} from {least_text(value)}'}" for mass, value in caught
-    ]
+    table = caught(name, least, "")
     most = certifier.perfect_bound(claim, runs // 2, level)
+    lines = [templates.CATCHES.format(what=table.title), *(f"              {line}" for line in table.lines)]
     lines.append(templates.CEILING.format(name=name, most=up(most, 2)))
     if spec.detect is not None:
         value = least(spec.detect.mass)
         reached = value is not None and value <= spec.detect.value
         answer = "within reach" if reached else "OUT OF REACH (exit code 4): give more runs"
-        lines.append(f"demanded  {name} {exact(spec.detect.value)} at {exact(spec.detect.mass)}: {answer}")
+        lines.append(f"  demanded    {name} {exact(spec.detect.value)} at {exact(spec.detect.mass)}: {answer}")
     return lines
 
 

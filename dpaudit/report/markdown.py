@@ -100,11 +100,10 @@ def _chapters(parts: Sequence[Section], *, level: int = 2) -> list[list[str]]:
     blocks = []
     for part in parts:
         blocks.append([f"{'#' * level} {escape(part.title)}"])
+        blocks += [listed(part.sentences)] if part.sentences else []
         if part.table is not None:
             blocks.append(table(part.table.head, part.table.rows))
             blocks += [[escape(part.table.note)]] if part.table.note else []
-        elif part.lines:
-            blocks.append(listed(part.lines))
         blocks += [fenced(part.code)] if part.code else []
     return blocks
 

@@ -20,12 +20,14 @@ from scipy.special import ndtri
 from statsmodels.stats.proportion import proportion_confint
 
 import dpaudit
-from dpaudit.account import account, audit, first, officer, statements
-from dpaudit.account.first import cause
+from dpaudit.account import account, audit, officer, statements
+from dpaudit.account.first import BEFORE, cause
 from dpaudit.account.repeat import python_form
-from dpaudit.account.statements import NO_FIRSTS, limits
+from dpaudit.account.statements import FIRSTS, not_looked_at
 from dpaudit.account.suites import EXIT_CODES, MISSED, reported, suite_headline, suite_line, suite_question
 from dpaudit.auditing.probing import _worth_a_start
+from dpaudit.base import numerals
+from dpaudit.base.numerals import portion
 from dpaudit.certify import Certificate, CoinFlip, certify
 from dpaudit.claims import GaussianDP, PrivacyProfile, PureDP, Relation, RenyiDP, claim_from_dict
 from dpaudit.report import exchange, summary
@@ -183,8 +185,8 @@ def test_bounds_of_bets_say_no_more_than_they_hold() -> None:
 def test_first_calls_that_nothing_looked_at_are_among_what_is_not_shown() -> None:
     for runs in (0, 16):  # without runs it is said why they were not looked at
         looked = example.result(explored=(Explored("processes", "first calls", "in fresh processes", runs=runs),))
-        assert (NO_FIRSTS in limits(looked)) is (runs == 0)
-        assert NO_FIRSTS in limits(looked, example.result())
+        assert (FIRSTS in not_looked_at(looked)) is (runs == 0)
+        assert FIRSTS in not_looked_at(looked, example.result())
 
 
 def test_a_known_finding_on_bits_is_expected_and_missed_where_there_is_none() -> None:
@@ -203,19 +205,20 @@ def test_a_known_finding_on_bits_is_expected_and_missed_where_there_is_none() ->
 
 def test_a_share_in_percent_stands_for_a_hundred_runs_at_least() -> None:
     few = replace(example.result().evidence, hits_p=4, runs_p=4, hits_q=0, runs_q=5)
-    assert "in 4 of 4 runs on the first dataset against 0 of 5 on the second" in cause(example.result(evidence=few))
+    assert "in 4 of 4 runs on the first dataset and 0 of 5 on the second" in cause(example.result(evidence=few))
     many = replace(few, hits_p=400, runs_p=400, hits_q=0, runs_q=500)
-    assert "in 100 % of the runs on the first dataset against 0 % on the second" in cause(example.result(evidence=many))
+    assert "in 100 % of runs on the first dataset and 0 % on the second" in cause(example.result(evidence=many))
     told = " ".join(lines(example.kept(evidence=few), "what was found"))
-    assert "in 4 of 4 runs on the first and 0 of 5 runs on the second" in told
+    assert "in 4 of 4 runs on the first dataset and 0 of 5 on the second" in told
 
 
 def test_an_audit_that_bets_tells_the_counts_of_search_and_those_of_its_last_block_where_it_has_no_others() -> None:
     result = made("anytime")
     seen = result.illustration.typical
-    assert f"in {seen.hits[1]} of {seen.runs[1]} search runs" in " ".join(lines(result, "what was found"))
+    assert f"in {portion(seen.hits[0], seen.runs[0])} of search runs" in " ".join(lines(result, "what was found"))
     last = result.blocks[-1].evidence  # of before: its last block, as counts
-    assert f" in {last.hits_p} of {last.runs_p} runs on the" in cause(example.changed(result, typical=None))
+    counts = f"in {last.hits_q} of {last.runs_q} runs on the first dataset and {last.hits_p} of {last.runs_p} on the"
+    assert counts in cause(example.changed(result, typical=None))
 
 
 def test_tables_hold_the_counts() -> None:
@@ -252,14 +255,14 @@ def test_no_form_and_no_relation_is_without_words() -> None:
     told = {stated["form"] for stated, _ in FORMS}
     silent = [form.form for form in dpaudit.claims.FORMS if form.form not in told]
     assert not silent, f"give the sentence of {', '.join(silent)} a row in FORMS of this file"
-    assert set(officer.UNITS) == {relation.value for relation in Relation}
+    assert set(officer.UNITS) == {None, *(relation.value for relation in Relation)}
     whose = {Relation.LOCAL: officer.WHOSE_RECORD, Relation.ADD_OR_REMOVE_USER: officer.WHOSE_USER}
     models = {None: "not recorded", Relation.LOCAL: "local model"}
     for relation in (None, *Relation):
         result = claiming({"form": "PureDP", "epsilon": 1.0, "relation": relation and relation.value})
         unit = officer.unit(result)
-        assert ("states no relation" in unit[0]) == (relation is None)
-        assert unit[-1] == whose.get(relation, officer.WHOSE)  # type: ignore[arg-type]
+        assert ("You did not say who counts as a neighbour" in unit[0]) == (relation is None)
+        assert relation is None or unit[-1] == whose.get(relation, officer.WHOSE)
         assert models.get(relation, "central model") in lines(result, "releases and trust")[1]
 
 
@@ -267,7 +270,7 @@ def test_odds_are_never_told_better_than_they_are() -> None:
     rng = random.Random(1)
     for _ in range(2_000):
         error = 10.0 ** rng.uniform(-12.0, 0.0)
-        one, _, many = first.odds(error).partition(" in ")
+        one, _, many = numerals.odds(error).partition(" in ")
         assert one == "1"
         told = Fraction(1, int(many.replace(",", "")))
         assert Fraction(repr(error)) <= told <= Fraction(repr(error)) * 2
@@ -340,9 +343,12 @@ def test_what_people_fill_in_is_told_and_what_they_leave_out_once() -> None:
     told = lines(result, "record")
     assert told[:2] == ("Owner: statistics team.", "Unit of privacy: a household.")
     assert told[4] == "Not recorded: source of the claim, reviewer."
-    assert "One entry stands for: a household." in lines(result, "claim")
+    assert " One record stands for: a household. " in lines(result, BEFORE)[0]
     of_users = of_spec(result, claim={**result.spec["claim"], "relation": "add_or_remove_user"})
-    assert "One user stands for: a household." in lines(of_users, "claim")
+    assert " One user stands for: a household. " in lines(of_users, BEFORE)[0]
+    assert (
+        "owner" not in account(replace(example.kept(), provenance=result.provenance))["missing for a decision"].lines[0]
+    )
     assert "Number of releases: 12." in lines(result, "releases and trust")
     assert "Origin of the data: made up." in lines(result, "datasets")
     assert loads(result.to_json(), "").provenance["record"] == filled

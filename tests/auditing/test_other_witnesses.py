@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pytest
 
 from dpaudit import AuditSpec, recheck
-from dpaudit.account.statements import NO_FIRSTS, limits
+from dpaudit.account.statements import FIRSTS, not_looked_at
 from dpaudit.auditing.audit import run_audit
 from dpaudit.auditing.other_witnesses import FEW, SELECTOR, best, find_representation, tables
 from dpaudit.auditing.question import Plan, Question
@@ -187,7 +187,7 @@ def test_a_leak_of_first_calls_is_found_and_certified_in_fresh_processes() -> No
     assert result.evidence.hits_q == 0 < result.evidence.hits_p == result.evidence.runs_p
     assert result.runs_used <= result.spec["runs"]
     assert any("first of a fresh process" in note for note in result.health.notes)
-    assert NO_FIRSTS not in limits(result)
+    assert FIRSTS not in not_looked_at(result)
     again = recheck(result, batched(unsound.Leaky()), fresh=True)
     assert again.verdict.value == "REFUTED"
     assert again.evidence != result.evidence
@@ -207,7 +207,7 @@ def test_first_calls_without_a_leak_change_no_count(mechanism: Any) -> None:
     firsts = [[entry for entry in each.explored if entry.name == "first calls"] for each in (apart, here)]
     assert [[entry.runs for entry in each] for each in firsts] == [[FEW], []]
     assert ("so do most other runs" in firsts[0][0].status) == (mechanism is truthful)
-    assert [NO_FIRSTS in limits(each) for each in (apart, here)] == [False, True]
+    assert [FIRSTS in not_looked_at(each) for each in (apart, here)] == [False, True]
 
 
 @pytest.mark.long

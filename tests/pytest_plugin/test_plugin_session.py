@@ -204,7 +204,7 @@ def test_the_command_of_a_message_repeats_the_counts_and_what_an_audit_runs_coun
     assert "1 failed, 1 passed" in again.out, again.out
     assert f"FAILED {chosen[0]} - REFUTED epsilon >= " in again.out
     first, second = (
-        [line.partition("E")[2].split() for line in each.splitlines() if "It shows as: " in line]
+        [line.partition("E")[2].split() for line in each.splitlines() if "utputs " in line and " came in " in line]
         for each in ("\n".join(ended.section(BROKEN)), again.out)
     )
     assert len(first) == 1

@@ -31,7 +31,8 @@ def named(name: str) -> Any:
 
 def test_a_result_is_one_short_line_at_a_prompt() -> None:
     lines = [repr(each) for each in HELD]
-    assert lines[0] == "<AuditResult REFUTED  noisy count: epsilon >= 1.96 with confidence 0.999, claimed 1>"
+    stated = "noisy count: epsilon >= 1.96, claimed 1 (wrong in at most 1 of 1,000 such audits)"
+    assert lines[0] == f"<AuditResult REFUTED  {stated}>"
     for held, line in zip(HELD, lines, strict=True):
         assert line.startswith(f"<{type(held).__name__} ")
         assert len(line) < 250, line

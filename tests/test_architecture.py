@@ -67,7 +67,7 @@ LIBRARY = (
 BUDGET = {
     "version": 10,
     "errors": 80,
-    "base": 1_190,
+    "base": 1_210,
     "claims": 2_360,
     "data": 2_200,
     "mechanisms": 1_070,
@@ -78,7 +78,7 @@ BUDGET = {
     "losses": 1_340,
     "options": 420,
     "results": 2_640,
-    "account": 3_830,
+    "account": 3_850,
     "running": 2_220,
     "processes": 2_210,
     "execution": 800,

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import finish
 import recipe
 import shown
 import worked
 from mkdocs.structure.files import File, Files
 from reference import PAGES, keywords
+from reference.python import signature, summary
 
 COLOURS = "assets/figures.css"  # named in mkdocs.yml
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,6 +26,8 @@ FILLS: dict[str, Callable[[str], str]] = {
     "table": shown.numbers,
     "action": recipe.part,
     "keywords": keywords.rows,
+    "python": summary,
+    "signature": signature,
 }
 
 
@@ -53,3 +57,10 @@ def _of_repository(file: Path) -> str:
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Fills the slots of a page, such as `<!-- report: verdict -->` or `<!-- figure: distributions -->`."""
     return SLOT.sub(lambda found: f"\n{FILLS[found['what']](found['name'])}\n", markdown)
+
+
+def on_page_content(content: str, *, page: Any, files: Files, **_: Any) -> str:
+    """Links the names of a page to the reference, and makes its tables fit a narrow screen."""
+    path = page.file.src_uri
+    found = finish.anchored(content) if path == finish.AUDIT else content
+    return finish.stacked(finish.breakable(finish.linked(found, path, page.url, files)))

@@ -330,7 +330,7 @@ def test_the_signature_of_audit_is_that_of_the_declared_options() -> None:
 
 
 def test_the_table_of_keywords_has_each_of_audit_with_its_default(schemas: ModuleType) -> None:
-    page = (ROOT / "docs" / "how" / "keywords.md").read_text(encoding="utf-8")
+    page = (DOCS / "reference" / "audit.md").read_text(encoding="utf-8")
     rows = importlib.import_module("reference.keywords").rows
     page = re.sub("<!-- keywords: (.*) -->", lambda slot: rows(slot[1]), page)
     told = dict(re.findall(r"^\| `(\w+)` \| `([^`|]+)` \| \S.* \|$", page, re.MULTILINE))

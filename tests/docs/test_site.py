@@ -83,7 +83,7 @@ def test_the_notebook_was_run_and_shows_what_its_words_say(site: Path) -> None:
     shown = (site / "notebook.html").read_text(encoding="utf-8")
     assert re.findall(r'class="dpaudit-shown (\w+)"', shown) == ["refuted", "kept", "none"]
     table = shown[shown.rindex("<thead>") :]
-    assert re.findall(r"<td>(REFUTED|not refuted)</td>", table) == ["REFUTED", *["not refuted"] * 3]
+    assert re.findall(r"<td[^>]*>(REFUTED|not refuted)</td>", table) == ["REFUTED", *["not refuted"] * 3]
     assert "claimed 1" in shown
     assert (site / "notebook.ipynb").is_file()
 
@@ -125,10 +125,10 @@ def test_nothing_is_loaded_from_elsewhere(site: Path, pages: dict[Path, Seen]) -
         assert not re.search(r"url\(\s*['\"]?(?:https?:)?//", sheet.read_text(encoding="utf-8")), sheet.name
 
 
-def _text(site: Path, name: str) -> str:
-    """The text of a page of the reference, without its tags."""
-    page = (site / "reference" / f"{name}.html").read_text(encoding="utf-8")
-    return html.unescape(re.sub(r"<[^>]+>", "", page.partition("<article")[2]))
+def _text(site: Path, names: str) -> str:
+    """The text of pages of the reference, without tags."""
+    pages = [(site / "reference" / f"{name}.html").read_text(encoding="utf-8") for name in names.split()]
+    return html.unescape(re.sub(r"<[^>]+>", "", "".join(page.partition("<article")[2] for page in pages)))
 
 
 def _keys(schema: dict[str, Any]) -> set[str]:
@@ -152,7 +152,7 @@ def _words() -> dict[str, set[str]]:
         "suite": _keys(stored.suite_schema()) - _keys(stored.json_schema()),
         "commands": {*options, *(f"dpaudit {name}" for name in COMMANDS)},
         "exit-codes": {str(code) for code in (*(each.exit_code for each in errors), 0, 4, 5, 70, 130)},
-        "python": members | {f"dpaudit.{name}" for name in dpaudit.__all__ if name != "__version__"},
+        "audit mechanisms claims results bounds scores sweeps errors": members | {f"dpaudit.{name}" for name in dpaudit.__all__ if name != "__version__"},
         "catalogue": {word for each in entries for word in (each.name, each.title)},
     }
 
@@ -166,6 +166,17 @@ def test_every_key_command_code_name_and_entry_is_there(site: Path) -> None:
     settings = told.partition("The settings of a project")[2]
     assert all(re.search(rf"\b{name}\b", settings) for name in (*IN_PROJECTS, *OWN))
     assert re.search(r"\bruns\b[^|]{0,80}?\b1000000\b", told)  # a default beside its key
+
+
+def test_names_lead_to_the_reference_and_narrow_tables_name_their_columns(site: Path) -> None:
+    page = (site / "tutorial.html").read_text(encoding="utf-8").partition("<article")[2]
+    for target in ("mechanisms.html#stock_pairs", "results.html#AuditResult.least_caught", "commands.html#plan"):
+        assert page.count(f'<a class="name" href="reference/{target}"><code>') == 1  # where the name stands first
+    assert not re.search(r"<(h\d|pre)\b[^>]*>(?:(?!</\1>).)*<a class=.name", page, re.DOTALL)
+    told = (site / "tools.html").read_text(encoding="utf-8")
+    assert '<td data-column="what it states">a p-value of one epsilon</td>' in told
+    audit = (site / "reference/audit.html").read_text(encoding="utf-8")
+    assert '<code id="max_time_s">max<wbr>_time<wbr>_s</code>' in audit  # what a link to a keyword leads to
 
 
 def test_the_page_about_reports_shows_a_real_one(site: Path) -> None:

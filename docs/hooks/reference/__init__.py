@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from reference import catalogue, commands, overview, python, schemas
 
@@ -16,3 +17,5 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/python.md": python.page,
     "reference/catalogue.md": catalogue.page,
 }
+for group in python.GROUPS.keys() - {"audit"}:  # that one stands in docs/reference/, and has slots for its tables
+    PAGES[f"reference/{group}.md"] = partial(python.group_page, group)

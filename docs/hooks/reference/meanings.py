@@ -6,6 +6,16 @@ from dpaudit.claims import FORMS
 
 Meanings = dict[str, dict[str, str]]
 
+FACETS: dict[str, dict[str, str]] = {  # the members of a class by what they tell, those that are asked for first
+    "AuditResult": {
+        "The verdict": "verdict refuted epsilon_lower mu_lower rho_lower p_value diagnosis condition raise_if_refuted",
+        "What could have been seen": "least_found least_caught power_reached ceiling controls",
+        "The evidence": "witness evidence certificate contains others holm representation_refuted cross_check",
+        "The question": "name claim pair distance on_trust spec certifier reproducible",
+        "Show and keep it": "explain plot save to_json to_dict to_frame",
+    },
+}
+
 SETTINGS: dict[str, str] = {
     "runs": "executions to spend on each audit",
     "confidence": "of all audits of a command together",

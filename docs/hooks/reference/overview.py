@@ -13,7 +13,9 @@ from the JSON Schemas of the files, from docstrings and from the catalogue. They
 - [Exit codes](exit-codes.md): what a command ends with, and the errors behind it.
 - [Spec file](spec.md): every key of an audit written as TOML, and of `[tool.dpaudit]`.
 - [Result file](result.md) and [suite file](suite.md): every key of what an audit stores.
-- [Python](python.md): every public name.
+- [Python](python.md): every public name, with a page for each group: [audits](audit.md), with a table of all keywords,
+  [mechanisms and pairs](mechanisms.md), [claims](claims.md), [results](results.md), [brackets](bounds.md),
+  [scores and training](scores.md), [sweeps](sweeps.md), [errors](errors.md).
 - [Catalogue](catalogue.md): mechanisms from the literature, with the mistakes people make in them."""
 
 

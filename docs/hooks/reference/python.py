@@ -1,4 +1,4 @@
-"""The public names, from their docstrings and signatures."""
+"""The public names, from their docstrings and signatures: a page for each group, and one that lists them all."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import enum
 import inspect
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import dpaudit
@@ -14,7 +15,8 @@ import dpaudit.claims
 import dpaudit.training
 from dpaudit.mechanisms.importing import import_reference
 from reference import text
-from reference.text import code, fenced, prose
+from reference.meanings import FACETS, RESULT
+from reference.text import code, fenced, prose, table
 
 LONGEST = 80  # characters of a signature on one line
 
@@ -23,13 +25,40 @@ Everything that `import dpaudit` offers, what `dpaudit.claims` adds to convert a
 `dpaudit.training` adds to audit private training. The rest of the package is its inside and may change. To
 `import dpaudit` costs next to nothing: names are loaded when they are used."""
 
-CLAIMS = """\
-A claim is converted or composed before it is audited, never by the audit itself: each form is tested as it stands."""
-
-TRAINING = """\
-What puts canaries into a training and reads their scores, as [the page on training](../how/training.md) shows it.
-Nothing of torch, opacus or jax is imported before one of them is used."""
-
+GROUPS = {  # of each page its title and what it says first, and its names in their order: `dpaudit.` left out
+    "audit": ("Audits", "", "audit"),
+    "mechanisms": (
+        "Mechanisms, data and pairs",
+        "",
+        "batched built_by command adapters AdjacentPair Relation stock_pairs search_pairs PairSearch look",
+    ),
+    "claims": (
+        "Claims",
+        "A claim is converted or composed before it is audited, never by the audit itself: each form is tested as it "
+        "stands.",
+        "PureDP ApproximateDP GaussianDP RenyiDP ZeroConcentratedDP TradeOffDP PrivacyProfile",
+    ),
+    "results": (
+        "Results and reports",
+        "",
+        "AuditResult Verdict load recheck write_report SuiteResult load_suite AuditSpec attest verify_attestation",
+    ),
+    "bounds": ("Brackets: bounds from both sides", "", "bracket Bracket BracketVerdict UpperBound"),
+    "scores": (
+        "Scores and training",
+        "What puts canaries into a training and reads their scores is in `dpaudit.training`, as [the page on "
+        "training](../how/training.md) shows it. Nothing of torch, opacus or jax is imported before it is used.",
+        "audit_training TrainingResult audit_scores ManyRun OneRun FewRuns Steps AttackCounts ScoresResult",
+    ),
+    "sweeps": ("Sweeps", "", "sweep Sweep"),
+    "errors": (
+        "Errors",
+        "Every message is one line that names the place, the value and the cure. The [exit codes](exit-codes.md) of "
+        "the commands are those of these errors.",
+        "DpAuditError InvalidSpec UnsoundAudit MissingRequirement ClaimRefuted NotAttested AuditInterrupted "
+        "SweepInterrupted",
+    ),
+}
 OF_TRAINING = (
     "canaries:GradientCanaries",
     "canaries:own_features",
@@ -40,29 +69,72 @@ OF_TRAINING = (
 )
 
 
-def page() -> str:
-    """The page."""
-    public = sorted((name for name in dpaudit.__all__ if name != "__version__"), key=_order)
-    held = vars(dpaudit.claims).items()
-    own = [name for name, each in held if getattr(each, "__module__", "").startswith("dpaudit.claims")]
+@cache
+def names() -> dict[str, dict[str, Any]]:
+    """The public names of each group, in full, with what they stand for. Raises `LookupError` for one without group."""
+    found = {
+        group: {f"dpaudit.{name}": getattr(dpaudit, name) for name in held.split()}
+        for group, (_, _, held) in GROUPS.items()
+    }
+    placed = {name.removeprefix("dpaudit.") for group in found.values() for name in group}
+    if homeless := set(dpaudit.__all__) - placed - {"__version__"}:
+        raise LookupError(f"docs/hooks/reference/python.py has no group for {', '.join(sorted(homeless))}")
+    held = vars(dpaudit.claims)
+    own = [name for name, each in held.items() if getattr(each, "__module__", "").startswith("dpaudit.claims")]
     more = [name for name in own if name[0] != "_" and name not in dpaudit.__all__]
     claims = ["FORMS", "POINTS", *sorted(more, key=lambda name: (not name[0].isupper(), name))]
-    parts = [part for name in public for part in section(f"dpaudit.{name}", getattr(dpaudit, name))]
-    named = [(f"dpaudit.claims.{name}", getattr(dpaudit.claims, name)) for name in claims]
-    more = [part for name, each in named for part in section(name, each, level=3)]
-    parts += ["## Converting and composing claims", CLAIMS, *more, "## Auditing private training", TRAINING]
+    found["claims"] |= {f"dpaudit.claims.{name}": held[name] for name in claims}
     own = [f"dpaudit.training:{name}" for name in dpaudit.training.__all__ if name not in dpaudit.__all__]
-    for name in (*own, *(f"dpaudit.training.{each}" for each in OF_TRAINING)):
-        parts += section(name.replace(":", "."), import_reference(name), level=3)
-    return text.page("Python", INTRODUCTION, *parts)
+    training = (*own, *(f"dpaudit.training.{each}" for each in OF_TRAINING))
+    found["scores"] |= {name.replace(":", "."): import_reference(name) for name in training}
+    return found
 
 
-def section(name: str, held: Any, *, level: int = 2) -> Iterator[str]:
+def page() -> str:
+    """The list of all names: a table for each group."""
+    parts = [INTRODUCTION]
+    for group, held in names().items():
+        rows = [
+            (f"[{code(name.removeprefix('dpaudit.'))}]({group}.md#{anchor(name)})", _first(each))
+            for name, each in held.items()
+        ]
+        parts += [f"## [{GROUPS[group][0]}]({group}.md) {{ #{group} }}", table(("name", "what it is"), rows)]
+    return text.page("Python: all names", *parts)
+
+
+def group_page(group: str) -> str:
+    """The page of a group."""
+    title, introduction, _ = GROUPS[group]
+    parts = [part for name, each in names()[group].items() for part in section(name, each)]
+    return text.page(title, introduction, *parts)
+
+
+def anchor(name: str) -> str:
+    """Where a name stands on its page."""
+    return name.rpartition(".")[2]
+
+
+def summary(name: str) -> str:
+    """What a function does, what it raises and an example: its docstring, where tables tell of the parameters."""
+    first, *others = re.split(r"\n\s*\n", inspect.getdoc(getattr(dpaudit, name)) or "")
+    kept = [first, *(each for each in others if each.startswith(("Raises", ">>>")))]
+    return "\n\n".join(docstring("\n\n".join(kept)))
+
+
+def signature(name: str) -> str:
+    """The signature of a public name as code."""
+    return fenced("python", f"{name}{_signature(getattr(dpaudit, name), broken=True)}")
+
+
+def section(name: str, held: Any) -> Iterator[str]:
     """One public name: its signature, its docstring and, of a class, its public members."""
-    short = name.rpartition(".")[2]
-    yield f"{'#' * level} `{name}` {{ #{short} }}"
-    yield fenced("python", f"{short}{_signature(held, broken=True)}")
-    yield from docstring(inspect.getdoc(held) or "")
+    yield f"## `{name}` {{ #{anchor(name)} }}"
+    doc = inspect.getdoc(held) or ""
+    if anchor(name) in FACETS:  # nobody makes one: tables in place of a signature
+        doc = doc.partition("\n\n")[0]
+    elif callable(held):
+        yield fenced("python", f"{anchor(name)}{_signature(held, broken=True)}")
+    yield from docstring(doc)
     if inspect.isclass(held):
         yield from _members(held)
 
@@ -79,21 +151,44 @@ def docstring(doc: str) -> Iterator[str]:
 
 
 def _members(held: type) -> Iterator[str]:
+    """Of an enumeration its members; of another class fields, properties and methods, in tables by what they tell."""
     if issubclass(held, enum.Enum):
         yield "\n".join(f"- {code(f'{held.__name__}.{each.name}')}" for each in held)
         return
-    if dataclasses.is_dataclass(held):
-        yield "Fields: " + ", ".join(code(each.name) for each in dataclasses.fields(held) if _public(each.name)) + "."
-    fields = {each.name for each in dataclasses.fields(held)} if dataclasses.is_dataclass(held) else set()
-    rows = []
+    fields = [each.name for each in dataclasses.fields(held)] if dataclasses.is_dataclass(held) else []
+    meant = RESULT.get(f"Stored{held.__name__.removeprefix('Audit')}", {})
+    rows = {name: (_told(held, name, name), prose(meant.get(name, ""))) for name in fields if _public(name)}
     for name, member in inspect.getmembers(held):
         if not _public(name) or name in fields or name in dir(Exception):
             continue
         if isinstance(member, property):
-            rows.append(f"{code(name)}\n:   {_summary(member.fget)}")
+            rows[name] = _told(held, name, name), _summary(member.fget)
         elif callable(member):
-            rows.append(f"{code(name + _signature(member))}\n:   {_summary(member)}")
-    yield "\n\n".join(rows)
+            rows[name] = _told(held, name, name + _signature(member)), _summary(member)
+    facets = {facet: wanted.split() for facet, wanted in FACETS.get(held.__name__, {}).items()}
+    asked = {name for wanted in facets.values() for name in wanted}
+    if stale := asked - rows.keys():
+        raise LookupError(f"docs/hooks gives {held.__name__} the members {', '.join(sorted(stale))}, which it has not")
+    for facet, wanted in facets.items():
+        yield f"### {facet}"
+        yield table(("name", "what it is"), [rows.pop(name) for name in wanted])
+    if not facets and fields:
+        yield f"Fields: {', '.join(rows.pop(name)[0] for name in fields if name in rows)}."
+    if rows:
+        yield "### Further members" if facets else ""
+        yield table(("name", "what it is"), list(rows.values()))
+
+
+def _told(held: type, name: str, words: str) -> str:
+    """A member as code, which links lead to."""
+    return f'<span id="{held.__name__}.{name}">{code(words)}</span>'
+
+
+def _first(held: Any) -> str:
+    """The first sentence of a docstring; of a value, what kind of value it is."""
+    if not (inspect.ismodule(held) or callable(held)):
+        return prose(f"a value of {type(held).__name__}")
+    return prose(re.split(r"\.\s|\n\s*\n", inspect.getdoc(held) or "")[0].rstrip("."))
 
 
 def _summary(member: Any) -> str:
@@ -141,6 +236,7 @@ def _type(annotation: Any) -> str:
     """An annotation without the names of modules; arrays of any shape as `NDArray` of their numbers."""
     told = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
     short = re.sub(r"\b(?:[a-z_]+\.)+(?=\w)", "", told)
+    short = re.sub(r"Annotated\[(\w+)(?:, \([^()]*\))+\]", r"\1", short)  # the limits of a number
     return re.sub(r"ndarray\[(?:Any|tuple\[\w+, \.\.\.\]), dtype\[(\w+)\]\]", r"NDArray[\1]", short)
 
 
@@ -152,8 +248,3 @@ def _value(default: Any) -> str:
 
 def _public(name: str) -> bool:
     return not name.startswith("_")
-
-
-def _order(name: str) -> tuple[int, str]:
-    """Functions first, then classes, each in the order of the alphabet."""
-    return int(name[0].isupper()), name.lower()

@@ -11,13 +11,13 @@ PYTHON  ?= $(shell for python in python3 python3.14 python3.13 python3.12 python
 export PYTHONNOUSERSITE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: mutants help audit lectures lectures-seeds literature literature-full research quick test nightly oldest test-browser prove-random docs bench package sbom lock fuzz \
+.PHONY: mutants help audit lectures lectures-seeds literature literature-full research quick test nightly oldest test-browser prove-random docs picture bench package sbom lock fuzz \
         audit-libraries audit-training clean today
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make audit            runs the core audits and writes reports/"
-	@echo "make lectures         audits every mechanism of the lecture notes and writes reports/lectures/claims.html"
+	@echo "make lectures         audits every mechanism of the lecture notes and writes reports/lectures/claims.html (25 minutes)"
 	@echo "make lectures-seeds   the same at eleven seeds, into reports/lectures/seeds/ (two hours)"
 	@echo "make literature       audits the mechanisms of the auditing papers and writes reports/literature/ (half an hour)"
 	@echo "make literature-full  the same with 250 million executions a mechanism (hours)"
@@ -30,6 +30,7 @@ help:
 	@echo "make test-browser     opens reports in headless Chromium (Debian's package chromium)"
 	@echo "make prove-random     compares proofs of 3,000 random programs with exact losses and with Python's own runs (minutes)"
 	@echo "make docs             builds the documentation into site/"
+	@echo "make picture          takes the picture of a report that README shows, in headless Chromium, into docs/assets/"
 	@echo "make bench            speed, memory, validity and tightness tables (long)"
 	@echo "make package          builds sdist and wheel into dist/ and tries the wheel in a fresh environment"
 	@echo "make sbom             writes dist/dpaudit.cdx.json: what the wheel brings with it, at the versions of the lock"
@@ -106,6 +107,9 @@ test-browser: $(VENV)/.ready-test
 
 docs: $(VENV)/.ready-docs
 	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --strict
+
+picture: $(VENV)/.ready-test
+	$(RUN) scripts/picture.py
 
 prove-random: $(VENV)/.ready-test
 	$(RUN) -m pytest -q -m slow tests/verify/test_cross_examination.py

@@ -179,8 +179,8 @@ class Options:
         session_words="the runs of every audit, whatever its test says",
         python=None,
         topic="spent",
-        keyword="executions in all; None: 1,000,000, [fewer](../how/runs.md#no-number-of-runs) where they would take more "
-        "than a minute, or with `max_time_s` as many as fit",
+        keyword="executions in all; None: 1,000,000, [fewer](../how/runs.md#no-number-of-runs) where they would take "
+        "more than a minute, or with `max_time_s` as many as fit",
         project=True,
         shown=True,
         stored=StoredKey(0, AtLeastOne),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import dpaudit
+from audits.digest import digest
 from audits.literature.laws import Curve, curves
 from audits.literature.oracle import ceiling, oracle_bound
 from audits.literature.record import CONFIDENCE, Point, Record
@@ -170,4 +171,5 @@ def made_with(result: dpaudit.AuditResult) -> dict[str, Any]:
 
     names = ("version", "python", "numpy", "scipy", "n_jobs")
     system = f"{platform.system()} {platform.machine()}"
-    return {name: result.provenance[name] for name in names} | {"platform": system, "processors": os.cpu_count()}
+    found = {name: result.provenance[name] for name in names} | {"platform": system, "processors": os.cpu_count()}
+    return found | {"code_digest": digest("literature")}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from audits.digest import made
 from audits.research.questions import DELTA, JOINT, Plan
 from audits.research.table import COLUMNS, by_mechanism, mechanisms_summary, published_summary
 from dpaudit.account import Account, Level, Section, Table
@@ -83,6 +84,7 @@ def write(rows: Sequence[Row], drawn: Sequence[Drawing], plan: Plan, folder: Pat
         *(Section(each.title, Level.DETAIL, table=each) for each in sums),
         Section("what this page does not show", Level.DETAIL, NOT_SHOWN),
         Section("columns", Level.REVIEWER, table=columns),
+        Section("made with", Level.REVIEWER, (made("research"),)),
     )
     told = Account("A study of the catalogue", "none", sections)
     return write_account(told, drawn, folder, "study", "study.csv", suffixes=(".svg", ".png"))

@@ -17,7 +17,11 @@ from reference.python import signature, summary
 
 COLOURS = "assets/figures.css"  # named in mkdocs.yml
 ROOT = Path(__file__).resolve().parents[2]
-OF_REPOSITORY = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}  # pages that stand there too
+OF_REPOSITORY = {  # pages that stand there too
+    "changelog.md": "CHANGELOG.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "reports.md": "reports/README.md",
+}
 SLOT = re.compile(r"^<!-- (?P<what>[a-z]+): (?P<name>[a-z-]+) -->$", re.MULTILINE)
 FILLS: dict[str, Callable[[str], str]] = {
     "report": shown.report,
@@ -49,7 +53,8 @@ def _of_repository(file: Path) -> str:
         words, target = found.groups()
         if target.startswith(("http", "#")):
             return found[0]
-        return f"[{words}]({target.removeprefix('docs/')})" if target.startswith("docs/") else words
+        inside = target.removeprefix("../")
+        return f"[{words}]({inside.removeprefix('docs/')})" if inside.startswith("docs/") else words
 
     return re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)", linked, file.read_text(encoding="utf-8"))
 

@@ -46,15 +46,15 @@ Side = Literal["first", "second"]
 
 def readable(event: Event) -> bool:
     """Whether an event is one condition of something that has a name."""
-    if isinstance(event.feature, LogRatio | Linear | Shape | Product) or getattr(event.feature, "steps", False):
-        return False
-    return len(event.intervals) + len(event.tokens) <= 1
+    unnamed = isinstance(event.feature, LogRatio | Linear | Shape | Product) or getattr(event.feature, "steps", False)
+    return not unnamed and len(event.intervals) + len(event.tokens) <= 1
 
 
 @np.errstate(over="ignore")  # after the largest single number comes infinity
 def named(event: Event) -> bool:
     """Whether an event is some values of a place, few enough to be named."""
-    alone = all(np.nextafter(np.float32(low), np.float32(inf)) >= high for low, high in event.intervals)
+    with np.errstate(over="ignore"):  # infinity follows the largest number
+        alone = all(np.nextafter(np.float32(low), np.float32(inf)) >= high for low, high in event.intervals)
     return isinstance(event.feature, Coordinate) and alone and len(event.intervals) + len(event.tokens) <= NAMED
 
 

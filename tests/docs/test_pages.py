@@ -10,6 +10,7 @@ import importlib
 import inspect
 import json
 import linecache
+import os
 import re
 import shlex
 import subprocess
@@ -24,6 +25,7 @@ import click
 import pytest
 
 import dpaudit
+from audits.digest import MADE_OF, digest
 from dpaudit.auditing import probing
 from dpaudit.cli.group import exit_code, group
 from dpaudit.execution.engine import Engine
@@ -241,10 +243,29 @@ def test_options_of_the_plugin_exist() -> None:
 
 def test_goals_of_make_exist() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    pages = [*PAGES, README]
+    pages = [*PAGES, README, ROOT / "CONTRIBUTING.md", ROOT / "reports/README.md"]
     goals = {goal for page in pages for goal in re.findall(r"`make ([\w-]+)`", page.read_text(encoding="utf-8"))}
     for goal in goals:
         assert re.search(rf"^{goal}:", makefile, re.MULTILINE), f"the pages name `make {goal}`; there is no such goal"
+
+
+LINK = re.compile(r"\]\((?!http)([^)#\s]+)[^)]*\)|href=\"(?!http)([^\"#]+)[^\"]*\"")
+
+
+@for_each("page", (README, ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("reports/**/*.[mh][dt]*"))))
+def test_links_of_files_that_are_read_in_the_repository_resolve(page: Path) -> None:
+    absent = [ROOT / "reports" / report for report in MADE_OF if not (ROOT / "reports" / report).exists()]
+    for found in LINK.findall(page.read_text(encoding="utf-8")):
+        target = Path(os.path.normpath(page.parent / "".join(found)))
+        assert target.exists() or any(target.is_relative_to(each) for each in absent), f"{page}: {found}"
+
+
+def test_a_report_says_which_code_made_it() -> None:
+    for page in (ROOT / "reports").glob("*/[cs]*.html"):
+        assert re.search(r"; digest of the code \([^)]*\): [0-9a-f]{16}\.", page.read_text(encoding="utf-8")), page
+    assert all(re.fullmatch("[0-9a-f]{16}", digest(report)) for report in MADE_OF)
+    listed = (ROOT / "reports/README.md").read_text(encoding="utf-8")
+    assert all(f"]({report}/" in listed and f"`make {report}`" in listed for report in MADE_OF)
 
 
 def test_other_programs_are_those_that_a_reader_has() -> None:

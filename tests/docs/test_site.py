@@ -27,6 +27,7 @@ from dpaudit.spec import tables
 from dpaudit.spec.settings import OWN
 
 ROOT = Path(__file__).resolve().parents[2]
+PYTHON = "audit mechanisms claims results bounds scores sweeps errors"  # the pages of names
 LOADING = {"link": "href", "script": "src", "img": "src", "iframe": "src", "source": "src", "use": "href"}
 
 
@@ -152,7 +153,7 @@ def _words() -> dict[str, set[str]]:
         "suite": _keys(stored.suite_schema()) - _keys(stored.json_schema()),
         "commands": {*options, *(f"dpaudit {name}" for name in COMMANDS)},
         "exit-codes": {str(code) for code in (*(each.exit_code for each in errors), 0, 4, 5, 70, 130)},
-        "audit mechanisms claims results bounds scores sweeps errors": members | {f"dpaudit.{name}" for name in dpaudit.__all__ if name != "__version__"},
+        PYTHON: members | {f"dpaudit.{name}" for name in dpaudit.__all__ if name != "__version__"},
         "catalogue": {word for each in entries for word in (each.name, each.title)},
     }
 

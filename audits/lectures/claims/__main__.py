@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from urllib.parse import quote
 
+from audits.digest import made
 from audits.lectures.claims import items, page
 from audits.lectures.claims.collect import (
     ROOT,
@@ -27,6 +28,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m audits.lectures.claims", description=__doc__)
     parser.add_argument("--results", type=Path, required=True, help="the folder that `dpaudit run --report` wrote")
     parser.add_argument("--page", type=Path, required=True, help="the HTML file to write; a JSON record goes beside it")
+    parser.add_argument("--records", action="store_true", help="link each audit to its file in the folder of results")
     given = parser.parse_args()
     try:
         results = results_in(given.results)
@@ -42,8 +44,9 @@ def main() -> int:
         measured,
         marked,
         items=items.read(),
-        records=records_in(given.results, given.page),
+        records=records_in(given.results, given.page) if given.records else {},
         root=f"{quote(Path(os.path.relpath(ROOT, given.page.parent)).as_posix())}/",
+        origin=made("lectures"),
     )
     given.page.write_text(html, encoding="utf-8")
     given.page.with_suffix(".json").write_text(page.record(found, measured, marked), encoding="utf-8")

@@ -40,11 +40,12 @@ def render(
     items: Sequence[Item] = (),
     records: Mapping[str, str] | None = None,
     root: str = "",
+    origin: str = "",
 ) -> str:
     """The page as HTML; names and texts are escaped.
 
     `unexpected` are words for audits not as expected, `records` links to the records of audits, both by name. `root` is
-    a link to the folder of the repository, for links to code.
+    a link to the folder of the repository, for links to code; `origin` says what the page was made with.
     """
     from jinja2 import ChoiceLoader, FileSystemLoader
     from markupsafe import Markup
@@ -82,6 +83,7 @@ def render(
         quoted=quoted,
         plain=plain,
         classes=classes,
+        origin=origin,
         code=lambda file, line: f"{root}{file}#L{line}",
         own_style=Markup(STYLE.read_text(encoding="utf-8")),
     )

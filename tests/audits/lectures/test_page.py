@@ -163,7 +163,8 @@ def called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
     def call(*statements: Statement, page: str = "claims.html") -> tuple[int, str]:
         monkeypatch.setattr(command, "topics", lambda: {"A topic": statements} if statements else {})
-        monkeypatch.setattr("sys.argv", ["claims", "--results", str(tmp_path), "--page", str(tmp_path / page)])
+        given = ["--results", str(tmp_path), "--page", str(tmp_path / page), "--records"]
+        monkeypatch.setattr("sys.argv", ["claims", *given])
         code, told = command.main(), capsys.readouterr()
         return code, told.out + told.err
 

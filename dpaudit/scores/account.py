@@ -46,11 +46,16 @@ def sentence(words: str) -> str:
 
 
 def line_sections(
-    estimates: Iterable[Estimate], meanings: Mapping[str, str], of: str = "", most: int = MOST_STATEMENTS
+    estimates: Iterable[Estimate],
+    meanings: Mapping[str, str],
+    of: str = "",
+    most: int = MOST_STATEMENTS,
+    known: str = "",
 ) -> list[Section]:
     """For each line its statements, and further down what it rests on; `of` is what they are about, if not a run.
 
-    At most `most` statements stand on the first page, one of each line at least; the others below it.
+    At most `most` statements stand on the first page, one of each line at least; the others below it. `known` is an
+    assumption that stands elsewhere.
     """
     groups = on_lines(estimates)
     certified, room = groups.get(CERTIFIED, []), most - len(groups)
@@ -64,7 +69,7 @@ def line_sections(
         shown.append(Section(f"{line}, further", Level.DETAIL, tuple(further_rows)))
     for line, group in groups.items():
         rests = (f"Rests on {meanings[line]}.", *map(sentence, further(group)))
-        assumed = (f"{each.method}: {each.assumption}" for each in group)
+        assumed = (f"{each.method}: {each.assumption}" for each in group if each.assumption != known)
         shown.append(Section(f"{line}, its basis", Level.DETAIL, (*rests, *assumed)))
     return [*shown, Section("never mixed", Level.DETAIL, (NEVER_MIXED,))]
 
@@ -80,8 +85,7 @@ def to_do(refuted: bool | None, decided: Estimate | None, promised_by: str) -> S
     """What somebody has to do, and what the verdict does not say."""
     lines: tuple[str, ...] = ()
     if refuted:
-        broken = f"{promised_by}, at this confidence, does not keep its claim"
-        lines = (f"{broken}: mend it or promise less, and audit it again.",)
+        lines = (f"{promised_by} does not keep its claim: mend it or state a weaker claim, and audit it again.",)
     elif decided is None:
         lines = ("Nothing is certified: only estimates without a guarantee were made.",)
     elif refuted is False:
@@ -89,15 +93,12 @@ def to_do(refuted: bool | None, decided: Estimate | None, promised_by: str) -> S
     return Section("what to do", Level.PAGE_ONE, lines)
 
 
-def meaning(claim: Claim | None, about: str, decided: Estimate | None, refuted: bool | None) -> Section:
-    """What was claimed, how surprising the evidence is where the claim is true, and a word on a smaller bound."""
-    lines = [f"Claimed: {about}."] if about else []
-    if refuted and decided is not None and decided.p_value is not None:
-        chance = f"with probability at most {p_text(decided.p_value)}"
-        lines.append(f"Were the claim true, evidence as strong as this would come up {chance}.")
-    if note := apart(claim, decided, refuted):
-        lines.append(f"The bound is {note}.")
-    return Section("what it means", Level.DETAIL, tuple(lines))
+def sure(claim: Claim | None, decided: Estimate | None, refuted: bool | None, confidence: float) -> Section:
+    """The confidence, the p-value, and a word on a smaller bound."""
+    if decided is None:
+        return Section("how sure it is", Level.DETAIL)
+    p = "" if decided.p_value is None else f" P-value at most {p_text(decided.p_value)}."
+    return Section("how sure it is", Level.DETAIL, (f"Confidence {confidence:g}.{p}", *apart(claim, decided, refuted)))
 
 
 def _short(text: str) -> str:
@@ -121,16 +122,15 @@ def _of_scores(result: ScoresResult, up_to: Level = Level.REVIEWER) -> Account:
     decided = result.deciding
     certified = sum(each.line == CERTIFIED for each in result.estimates)
     several = f"{counted(certified, 'certified statement')}; each holds on its own, and only the first decides."
-    meanings = MEANINGS | {CERTIFIED: f"its design, and no model of the scores: {result.assumption}"}
     counts = judged(result.counts, decided)
     sections = [
-        *line_sections(result.estimates, meanings, result.of),
+        *line_sections(result.estimates, MEANINGS, result.of, known=result.assumption),
         Section("design", Level.PAGE_ONE, (f"{result.design}: {result.assumption}.",)),
         Section("judged", Level.PAGE_ONE, (f"{counts}.",)),
         to_do(result.refuted, decided, "What was attacked"),
         Section("not tested", Level.PAGE_ONE, (" ".join(NOT_TESTED),)),
-        meaning(result.claim, result.about, decided, result.refuted),
-        Section("confidence", Level.DETAIL, (several,) if certified > 1 else ()),
+        sure(result.claim, decided, result.refuted, result.confidence),
+        Section("statements", Level.DETAIL, (several,) if certified > 1 else ()),
         Section(
             "scores",
             Level.DETAIL,

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dpaudit.base.numerals import p_text
+from dpaudit.base.numerals import bound, decimals, down, least_text, wrong
 from dpaudit.base.strict import by_fields
 from dpaudit.base.validate import error_probability
 from dpaudit.claims import Claim
-from dpaudit.results.display import Displayed
+from dpaudit.results.display import Displayed, Verdict
 from dpaudit.results.observations import Histogram
 from dpaudit.scores.counts import AttackCounts
 from dpaudit.scores.designs import Steps
@@ -36,10 +36,10 @@ MEANINGS = {
     INDEPENDENT: "canaries answered independently, assumed and not shown; never decides",
     ESTIMATE: "a model of the scores, or nothing: a figure without a guarantee; never decides",
 }
-LESS = ", a test of its own: what is certified shows more here, and holds with independent canaries too"
+LESS = "; this line happens to be lower than the certified one; both are valid"
 OWN = "_lower"  # how the detail of an estimate names a bound on the claim's own parameter
 STEP = "one step"
-APART = "a statement of its own at this confidence; here the test of the claim is the sharper one"
+APART = "The bound is a statement of its own; here the test of the claim shows more."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,29 +85,30 @@ class Estimate:
         return by_fields(self)
 
 
-def number_text(value: float | None) -> str:
-    """A lower bound or an estimate with four decimals, rounded down.
+def number_text(value: float | None, above: float | None = None) -> str:
+    """A lower bound or an estimate with three digits, rounded down; more where these do not show it above a claim.
 
-    >>> number_text(1.23456), number_text(0.0), number_text(None)
-    ('1.2345', '0', 'nothing')
+    >>> number_text(1.23456), number_text(-0.5), number_text(1.0004, above=1.0), number_text(None)
+    ('1.23', '-0.500', '1.0004', 'nothing')
     """
     if value is None or not math.isfinite(value):
         return "nothing" if value is None else "infinity"
-    return f"{math.floor(value * 1e4) / 1e4:.4f}" if value else "0"
+    return down(value, decimals(value, 3)) if value < 0.0 else bound(value, above=above)
 
 
-def statement(each: Estimate) -> str:
+def statement(each: Estimate, above: float | None = None) -> str:
     """What an estimate says: bounds on the claim's own parameter and on its quantity, or the plain figure.
 
+    `above` is what was claimed of the quantity, which a larger bound must be seen to exceed.
+
     >>> statement(Estimate(method="m", label=CERTIFIED, quantity="epsilon", lower=1.23456, delta=1e-5, assumption=""))
-    'epsilon >= 1.2345 at delta 1e-05'
+    'epsilon >= 1.23 at delta 1e-05'
     """
     ends = [(name, ">=", number_text(value)) for name, value in own_bounds(each).items()]
     if each.lower is not None:
-        ends.append((each.quantity, ">=", number_text(each.lower)))
+        ends.append((each.quantity, ">=", number_text(each.lower, above)))
     if each.upper is not None:
-        upper = f"{math.ceil(each.upper * 1e4) / 1e4:.4f}" if math.isfinite(each.upper) else "infinity"
-        ends.append((each.quantity, "<=", upper))
+        ends.append((each.quantity, "<=", least_text(each.upper) if math.isfinite(each.upper) else "infinity"))
     if each.line != ESTIMATE:  # a bound with a guarantee is not mixed with a figure without one
         text = ", ".join(map(" ".join, ends))
     elif each.value is None and ends:
@@ -157,23 +158,26 @@ def further(estimates: Sequence[Estimate]) -> list[str]:
     ]
 
 
-def headline(stamp: str, claim: str, decided: Estimate | None, confidence: float) -> str:
-    """The verdict, the claim, and what decided."""
-    about = f"claim {claim}: " if claim else ""
+def headline(stamp: str, claim: Claim | None, about: str, decided: Estimate | None, confidence: float) -> str:
+    """The verdict, the bound that decided and the claim; what is seldom wrong stands before the words that say so."""
+    claimed = f", claimed {about}" if about else ""
     if decided is None:
-        return f"{stamp}  {about}nothing is certified"
-    p = "" if decided.p_value is None else f"p-value {p_text(decided.p_value)}, "
-    several = " each" if own_bounds(decided) else ""  # at one error probability, not together
-    return f"{stamp}  {about}{p}{statement(decided)} with confidence {confidence:g}{several} ({decided.method})"
+        return f"{stamp}  nothing is certified{claimed}"
+    promised = None if claim is None else claim.epsilon_at(decided.delta or 0.0)
+    text, own = statement(decided, promised), own_bounds(decided)
+    sure = f" ({'each ' * bool(own)}{wrong(confidence)})"  # at one error probability, not together
+    if stamp == Verdict.REFUTED.value:
+        return f"{stamp}  {text}{claimed}{sure}"
+    return f"{stamp}  {text}{sure * (max([decided.lower or 0.0, *own.values()]) > 0.0)}{claimed}"
 
 
-def apart(claim: Claim | None, decided: Estimate | None, refuted: bool | None) -> str:
+def apart(claim: Claim | None, decided: Estimate | None, refuted: bool | None) -> tuple[str, ...]:
     """A word on a claim that is refuted by a test of its own, where the bound is no larger than the claim."""
     if claim is None or decided is None or not refuted:
-        return ""
+        return ()
     own = own_bounds(decided).get(claim.parameter)
     lower, promised = (own, claim.value) if own else (decided.lower, claim.epsilon_at(decided.delta or 0.0))
-    return "" if lower is None or promised is None or lower > promised else APART
+    return () if lower is None or promised is None or lower > promised else (APART,)
 
 
 def judged(counts: AttackCounts | None, decided: Estimate | None) -> str:
@@ -188,7 +192,8 @@ def judged(counts: AttackCounts | None, decided: Estimate | None) -> str:
         return f"e-value {detail['e_value']:.4g} against the claim, of {detail['rows']:,} trainings or steps"
     if counts is None:
         return ""
-    return f"tp {counts.tp:,} of {counts.members:,} members, fp {counts.fp:,} of {counts.others:,} non-members"
+    called = f"{counts.tp:,} of {counts.members:,} members and {counts.fp:,} of {counts.others:,} non-members"
+    return f"{called} were called members"
 
 
 class Decided(Displayed):
@@ -286,8 +291,8 @@ class ScoresResult(Decided):
         if self.deciding is None:
             return "NO CERTIFICATE  only estimates without a guarantee were asked for"
         stamp = "CERTIFIED" if self.refuted is None else "REFUTED" if self.refuted else "NOT REFUTED"
-        claim = "" if self.refuted is None else self.about
-        return headline(stamp, claim, self.deciding, self.confidence)
+        claim, about = (None, "") if self.refuted is None else (self.claim, self.about)
+        return headline(stamp, claim, about, self.deciding, self.confidence)
 
     @property
     def of(self) -> str:

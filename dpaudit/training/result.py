@@ -22,7 +22,7 @@ from dpaudit.report.pages import write_page
 from dpaudit.results.display import Verdict
 from dpaudit.results.observations import Histogram
 from dpaudit.scores import result as wording
-from dpaudit.scores.account import assembled, line_sections, meaning, sentence, to_do
+from dpaudit.scores.account import assembled, line_sections, sentence, sure, to_do
 from dpaudit.scores.dependence import Dependence
 from dpaudit.scores.few import ceiling
 from dpaudit.scores.result import CERTIFIED, INDEPENDENT, STEP, Estimate
@@ -127,7 +127,8 @@ class TrainingResult(wording.Decided):
     @property
     def headline(self) -> str:
         """The verdict in one line."""
-        return wording.headline(self.verdict.value.replace("_", " "), about(self), self.deciding, self.confidence)
+        stamp = self.verdict.value.replace("_", " ")
+        return wording.headline(stamp, self.claim, about(self), self.deciding, self.confidence)
 
 
 @frame_rows.register
@@ -257,7 +258,7 @@ def _drawings(result: TrainingResult) -> tuple[Drawing, ...]:
 @account.register
 def _of_training(result: TrainingResult, up_to: Level = Level.REVIEWER) -> Account:
     """What was found, on three lines; what was asked and done, and what the test of dependence can say."""
-    done, claim, decided = asked(result), about(result), result.deciding
+    done, decided = asked(result), result.deciding
     done["inserted"] = done["inserted"] or "the caller gave no words for what was inserted"
     promise = f"{result.claim.short}. It promises: {result.claim.promise('its neighbour')}."
     untested = (*map(sentence, result.not_tested), NO_BITS, NEVER)
@@ -278,12 +279,12 @@ def _of_training(result: TrainingResult, up_to: Level = Level.REVIEWER) -> Accou
         to_do(result.refuted, decided, "The training as it was run here"),
         Section("not tested", first, (" ".join([*shown, *([f"And {counted(left, 'more thing')}."] * (left > 0))]),)),
         Section("repeat", first, _lacking(result), code=(command(result),)),
-        meaning(result.claim, claim, decided, result.refuted),
+        sure(result.claim, decided, result.refuted, result.confidence),
         Section("claim", detail, (f"Of {of(result) or 'the whole training'}: {promise}", NEIGHBOURS)),
         Section("canaries", detail, CANARY),
         Section("test of dependence", detail, (seen, *more) if seen else ()),
         Section("could have shown", detail, (could,) if could else ()),
-        Section("what was not tested", detail, untested),
+        Section("not tested either", detail, untested[MOST_LINES:]),
         Section("made by", detail, (f"{', '.join(told)}.",) if told else ()),
         Section("call", detail, code=repeat(result)),
     ]

@@ -49,7 +49,7 @@ def test_exit_codes_and_what_is_written(dpaudit: Run, files: Path) -> None:
     assert ended.code == 1
     assert ended.out.endswith(f"report: {Path('r', 'scores.html')}\n")
     assert "REFUTED" in Path("r", "scores.md").read_text()
-    assert ended.out.startswith("REFUTED  claim 0.5-DP: p-value ")
+    assert ", claimed 0.5-DP (wrong in at most 1 of " in ended.out.splitlines()[0]
     stored = json.loads(Path("r.json").read_text())
     assert (stored["schema"], stored["refuted"], stored["decided_by"]) == ("dpaudit.scores/1", True, "clopper-pearson")
     assert Path("r.svg").read_text().startswith("<?xml")

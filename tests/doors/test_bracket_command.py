@@ -49,7 +49,7 @@ def test_a_proof_and_an_audit_import_in_another_process_alone(dpaudit: Run, fold
     assert dpaudit("check-proof", "cert.json").code == 1
     ended = dpaudit(*asked, "--claim", "0.5", "--runs", "10000")
     assert (ended.code, ended.out.startswith("REFUTED  sparse")) == (1, True)
-    assert "with confidence 0.999; statistical, for one pair: " in ended.out
+    assert "(wrong in at most 1 of 1,000 such audits); statistical, for one pair: " in ended.out
     assert "said while" not in ended.out + ended.err
     assert f"imported-{os.getpid()}" not in {mark.name for mark in folder.glob("imported-*")}
 

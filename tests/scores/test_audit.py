@@ -251,7 +251,7 @@ def test_lists_of_scores_are_evidence_of_trainings_or_steps(design: Design) -> N
     assert runs == ([] if isinstance(design, FewRuns) else [design.compose or design.steps or 6])
     assert (found.design, found.refuted, sum(found.sizes)) == (design.name, True, 1_200)
     assert "e-value" in str(found)
-    assert ("claim 0.3-GDP of one step" in found.headline) == isinstance(design, Steps)
+    assert ("claimed 0.3-GDP of one step" in found.headline) == isinstance(design, Steps)
 
 
 LISTS = dict(zip(("in_scores", "out_scores"), drawn(FewRuns(), 0.0), strict=True))

@@ -14,7 +14,6 @@ from dpaudit.account.repeat import python_form, repeat, repeatable, repetition
 from dpaudit.account.section import Account, Level, Topic, account
 from dpaudit.account.statements import (
     LIMITS,
-    alone,
     at_delta,
     bet_lines,
     bracket_line,
@@ -30,8 +29,6 @@ from dpaudit.account.statements import (
     meaning,
     not_looked_at,
     other_lines,
-    readable,
-    record_lines,
     representation_lines,
     stamp,
     supposed,
@@ -40,7 +37,6 @@ from dpaudit.account.statements import (
 from dpaudit.account.tables import CONTENTS, table
 from dpaudit.base.numerals import bound, confidence_text, counted, level_text, p_text
 from dpaudit.base.quoting import LONGEST_DATA, clean, data_text
-from dpaudit.base.strict import spec_hash
 from dpaudit.base.validate import error_probability, exact
 from dpaudit.certify import Binned
 from dpaudit.certify.lower_profile import LowerProfile
@@ -48,12 +44,15 @@ from dpaudit.claims import Relation
 from dpaudit.events import Partition
 from dpaudit.results.display import Verdict
 from dpaudit.results.observations import LINES, Explanation
-from dpaudit.results.provenance import RECORD
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry
 
 AUDIT = "Audit of a differential privacy claim"
 OR_ELSE = "or else"
+MODELS = {
+    "local": "of the local model: nobody but the person sees the record before it is randomised",
+    "central": "of the central model: somebody trusted holds the dataset and runs the mechanism",
+}
 Told = TypeVar("Told")
 MOST_NAMES = 12  # of one kind that a sentence lists
 MOST_POINTS = 8  # of a curve
@@ -119,8 +118,9 @@ def _level(facts: AuditFacts) -> tuple[str, ...]:
 def _claim(facts: AuditFacts) -> tuple[str, ...]:
     result = facts.result
     stated = result.spec["claim"]
-    relation = f"relation {stated['relation']}" if stated["relation"] else "no relation stated"
-    lines = [f"{_claim_words(stated)}; {relation}"]
+    model = "local" if stated["relation"] == Relation.LOCAL.value else "central"
+    relation = f"; relation {stated['relation']}, {MODELS[model]}" if stated["relation"] else ""
+    lines = [f"{_claim_words(stated)}{relation}"]
     if result.distance > 1:
         lines.append(f"for datasets {result.distance:,} steps apart that is {_claim_words(result.claim.to_dict())}")
     return tuple(lines)
@@ -163,39 +163,12 @@ def _event(facts: AuditFacts) -> tuple[str, ...]:
     what = "the partition into" if isinstance(event, Partition) else "the event"
     return (
         f"{what} {clean(event, LONGEST_DATA)}{meaning(result)}",
-        f"{leaning(result)}:",
+        f'which search took to be likelier on the {result.witness.p_side} dataset of the pair "{clean(pair["name"])}":',
         f"first   {data_text(pair['first'])}",
         f"second  {data_text(pair['second'])}",
         *([f"why     {clean(reasons[pair['name']])}"] if pair["name"] in reasons else []),
         *ending_lines(result),
     )
-
-
-def _plain(facts: AuditFacts) -> tuple[str, ...]:
-    """Beside an event that nobody can read: the best that people can, its counts on the same runs, its own bound."""
-    finding = readable(facts.result)
-    if finding is None:
-        return ()
-    counts = (f"{name:<7} {hits:,} of {runs:,} runs" for name, (hits, runs) in finding.sides.items())
-    return (
-        clean(finding.witness.event, LONGEST_DATA),
-        *counts,
-        f"alone it gives {alone(facts.result)}, at the same confidence; the bound of the witness covers that",
-    )
-
-
-def leaning(result: AuditResult) -> str:
-    """What the counts say of the side on which search took the event to be likelier: never more than they show."""
-    e, certificate = result.evidence, result.certificate
-    name = clean(result.pair["name"])
-    where = f'the {result.witness.p_side} dataset of the pair "{name}"'
-    shown = certificate.refuted or certificate.lower > 0.0
-    if isinstance(e, Binned):
-        return f"{'shows' if shown else 'does not show'} a divergence of {where} from the other"
-    if shown:
-        return f"is likelier on {where}"
-    more = e.hits_p * e.runs_q > e.hits_q * e.runs_p
-    return f"came {'more often' if more else 'no more often'} on {where}{', which may be chance' if more else ''}"
 
 
 def evidence_lines(result: AuditResult) -> tuple[str, ...]:
@@ -317,36 +290,26 @@ COUNTED = {
     "process": "Outputs were counted in a process where no mechanism ran (isolation: process).",
     "none": "Outputs were counted in the process of the mechanism, which could reach the counts (isolation: none).",
 }
-ELSEWHERE = (
-    "Audits of the same claim that were made elsewhere, or made and thrown away, are not known here; dpaudit history "
-    "lists those of a ledger."
-)
 EPSILONS = (0.0, 0.5, 1.0, 2.0, 4.0)
 
 
 def _rule(result: AuditResult) -> tuple[str, ...]:
     spec = result.spec
-    level = confidence(result)
     error = level_text(error_probability(result.certificate.confidence))
+    anytime = "at any block, once its bets have refuted the claim; that is what the method allows for"
+    fixed = "after a number of runs that was fixed beforehand, whatever they showed"
     lines = [
-        f"Written before the first run, in the question with the hash {spec_hash(spec)}: refuted where the p-value is "
-        f"at most {error}, and not refuted otherwise. An experiment that broke has no verdict.",
-        f"The bound is one-sided, at confidence {confidence_text(level)}, by the certifier {clean(spec['certifier'])}; "
-        "only whole numbers of hits and runs enter it.",
+        f"Fixed before the first run: refuted where the p-value is at most {error}, and not refuted otherwise. An "
+        "experiment that broke has no verdict.",
+        f"The bound is one-sided, by the certifier {clean(spec['certifier'])}, of numbers of hits and runs alone.",
+        f"Stopping: {anytime if spec['stopping'] == 'anytime' else fixed}.",
     ]
-    if spec["stopping"] == "anytime":
-        lines.append(
-            "Stopping: the audit may stop once its bets have refuted the claim, at any block; that is what the method "
-            "allows for."
-        )
-    else:
-        lines.append("Stopping: after a number of runs that was fixed beforehand, whatever they showed.")
     if spec["certify_pairs"] > 1:
         lines.append(
             f"The error probability is divided equally among up to {spec['certify_pairs']} witnesses, so that all "
             "their bounds hold together."
         )
-    if result.spec["representation"]:
+    if spec["representation"]:
         lines.append(
             "A finding on the bits of floating-point outputs has a level of its own, and never enters the verdict."
         )
@@ -356,25 +319,19 @@ def _rule(result: AuditResult) -> tuple[str, ...]:
 def _output(result: AuditResult) -> tuple[str, ...]:
     limit = result.spec["run_timeout_s"]
     lines = [
-        "Observed is the value that the mechanism returns, and nothing else: not the time, not what it prints or logs.",
+        "One run is one release. Its output is the value that the mechanism returns: not the time, not what it prints.",
         "An exception (by its type), NaN, infinity, None and a missing part are outputs like any other: a mechanism "
         "that fails more often on one dataset gives it away.",
         "A run that was lost is never dropped: its shard is run once more with the same seed, and the audit ends "
         "without a verdict if it is lost again.",
     ]
-    if limit is None:
-        lines.append("No limit of time was set for a run.")
-    else:
-        lines.append(
-            f"A run longer than {exact(limit)} s counts as the output 'timed out' where it could be stopped alone."
-        )
-    return tuple(lines)
+    late = f"A run longer than {exact(limit or 0)} s counts as the output 'timed out' where it could be stopped alone."
+    return (*lines, late) if limit is not None else tuple(lines)
 
 
 def _datasets(result: AuditResult) -> tuple[str, ...]:
     pairs = result.spec["pairs"]
     lines = []
-    relation = result.spec["claim"]["relation"]
     reasons = result.provenance.get("reasons", {})
     for pair, shown in itertools.zip_longest(pairs[:MOST_PAIRS], result.adjacency[: len(pairs)][:MOST_PAIRS]):
         steps = f", {pair['distance']:,} steps apart" if pair["distance"] > 1 else ""
@@ -386,31 +343,7 @@ def _datasets(result: AuditResult) -> tuple[str, ...]:
         lines.append(f"{counted(len(pairs) - MOST_PAIRS, 'more pair')}; the record, the JSON file, has all of them.")
     for user in dict.fromkeys(pair["user"] for pair in pairs if "user" in pair):
         lines.append(f"Whose record each one is stands at {clean(repr(user), LONGEST_DATA)}.")
-    if not relation:
-        lines.append("No relation is stated: it is enough that a record was added, removed or replaced.")
-    return (*lines, *_filled(result, "data"))
-
-
-def _filled(result: AuditResult, key: str) -> tuple[str, ...]:
-    return tuple(line for line in record_lines(result) if line.startswith(f"{RECORD[key].capitalize()}: "))
-
-
-def _tried(result: AuditResult) -> tuple[str, ...]:
-    if result.stopped_early:
-        bets = counted(len(result.blocks), "bet")
-        made = (
-            f"{bets} were made: an event was chosen from the runs of earlier blocks and frozen before the first run of"
-        )
-        return f"{made} its own block. There is no fixed bound beside them, for they refuted the claim.", ELSEWHERE
-    statuses = ("looked at", "kept")
-    left = sum(each.what in ("feature", "pair") and not each.status.startswith(statuses) for each in result.explored)
-    named = f"{counted(left, 'thing')} that it came upon; the account names them, each with its reason"
-    return (
-        f"Search left out {named if left else 'nothing that it came upon'}.",
-        "Search costs no error probability: the event was frozen before the first run that counts"
-        + (" for it, and each bet before its block." if result.blocks else "."),
-        ELSEWHERE,
-    )
+    return tuple(lines)
 
 
 def _beside(result: AuditResult) -> tuple[str, ...]:
@@ -443,17 +376,6 @@ def _mu(low: float, high: float) -> float:
         return 0.0
     mu = float(ndtri(low) - ndtri(high))
     return mu - 1e-9 * (1.0 + abs(mu)) if math.isfinite(mu) else 0.0
-
-
-def _release(result: AuditResult) -> tuple[str, ...]:
-    relation = result.spec["claim"]["relation"]
-    if relation == Relation.LOCAL.value:
-        trust = "The claim is one of the local model: nobody but the person sees the record before it is randomised."
-    elif relation:
-        trust = "The relation is one of the central model: somebody trusted holds the dataset and runs the mechanism."
-    else:
-        trust = "The trust model is not recorded."
-    return ("One run is one release.", *_filled(result, "releases"), trust)
 
 
 def _running(result: AuditResult) -> tuple[str, ...]:
@@ -543,7 +465,6 @@ TOPICS: tuple[Topic[AuditFacts], ...] = (
     Topic("claim", Level.DETAIL, _claim),
     Topic("witness", Level.DETAIL, _event),
     Topic("evidence", Level.DETAIL, _of(evidence_lines)),
-    Topic("plain event", Level.DETAIL, _plain),
     Topic("examples", Level.DETAIL, lambda facts: examples(facts.result).lines(LINES)),
     Topic("bets", Level.DETAIL, _of(bet_lines)),
     Topic("bound", Level.DETAIL, _bound),
@@ -559,9 +480,7 @@ TOPICS: tuple[Topic[AuditFacts], ...] = (
     Topic("rule of decision", Level.REVIEWER, _of(_rule)),
     Topic("what counts as the output", Level.REVIEWER, _of(_output)),
     Topic("datasets", Level.REVIEWER, _of(_datasets)),
-    Topic("how much was tried", Level.REVIEWER, _of(_tried)),
     Topic("certified beside the bound", Level.REVIEWER, _of(_beside)),
-    Topic("releases and trust", Level.REVIEWER, _of(_release)),
     Topic("how the runs were made", Level.REVIEWER, _of(_running)),
     *(Topic(title, Level.REVIEWER, table=_of(partial(table, title))) for title in CONTENTS),
     Topic("source", Level.REVIEWER, _of(excerpt_place), code=_of(excerpt)),

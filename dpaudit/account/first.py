@@ -347,7 +347,7 @@ def to_do(facts: AuditFacts) -> tuple[str, ...]:
         lines.append("This audit found no reason to stop the release. It cannot give one to make it")
         lines[-1] += "; the proof beside it can." if proved else f": see '{BEFORE}'."
     if unseen(result):
-        lines[-1] += " Audit what this one did not look at, as it is named below."
+        lines[-1] += " Audit what this one did not look at, as the first line names it."
     lines[-1] += "" if proved else f" {NOT_PRIVATE}"
     return tuple(lines)
 

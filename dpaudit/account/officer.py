@@ -34,6 +34,8 @@ BEYOND = (
     "How the data were collected, who has access to them, and how a budget is kept over several releases were not "
     "looked at.",
     "No run can tell whether the datasets that count as neighbours are the right ones for the people in the data.",
+    "Audits of the same claim that were made elsewhere, or made and thrown away, are not known; dpaudit history lists "
+    "those of a ledger.",
 )
 
 
@@ -41,7 +43,7 @@ def in_plain_words(result: AuditResult) -> tuple[str, ...]:
     """The promise and the bound, for a reader of no formulas."""
     bits: tuple[str, ...] = ()
     if result.representation_refuted:
-        bits = ("The low bits of the floating-point outputs break it: it does not hold for the outputs as floats.",)
+        bits = ("The low bits of the floating-point outputs break the claim: it does not hold for outputs as floats.",)
     return (promise(result), *implied_promise(result), *bits, *_ratio(result))
 
 

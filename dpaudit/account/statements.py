@@ -13,12 +13,10 @@ from dpaudit.account.bracketed import sentences, upper_text
 from dpaudit.account.section import Table
 from dpaudit.base.numerals import (
     bound,
-    confidence_text,
     counted,
     decimals,
     down,
     least_text,
-    level_text,
     odds,
     p_text,
     up,
@@ -63,14 +61,10 @@ def not_private(*results: AuditResult) -> tuple[str, ...]:
 
 @standing(str)
 def not_looked_at(*results: AuditResult) -> str:
-    """What the results do not show, in one line, what is missing of outputs first.
-
-    Bits of floats and first calls are among it unless every audit looked at them.
-    """
-    missing = [text for each in results if (text := unseen(each))]
+    """What the results do not show, in one line; bits and first calls too unless every audit looked at them."""
     left = (BITS, bits_looked_at), (FIRSTS, first_calls_looked_at)
     gaps = [words for words, check in left if not (results and all(map(check, results)))]
-    return "; ".join([*dict.fromkeys(missing), *ELSEWHERE, *gaps])
+    return "; ".join([*ELSEWHERE, *gaps])
 
 
 def kinds_tried(result: AuditResult) -> str:
@@ -362,7 +356,7 @@ def representation_lines(result: AuditResult) -> tuple[str, ...]:
             "bits show best on a pair with an answer near 0, and hardly where the noise is small beside the answers",
         )
     bound = certified_bound(finding.claim, finding.certificate)
-    confidence = confidence_text(finding.certificate.confidence)
+    sure = wrong(finding.certificate.confidence)
     e, witness = finding.evidence, finding.witness
     lines = [f"the event {clean(witness.event, LONGEST_DATA)}"]
     if not isinstance(e, Binned):
@@ -370,11 +364,11 @@ def representation_lines(result: AuditResult) -> tuple[str, ...]:
         lines.append(f"{first} on the {witness.p_side} dataset, {second} on the {witness.q_side}")
     if finding.certificate.refuted:
         return (
-            f"REPRESENTATION FINDING: {bound} with confidence {confidence}, a statement of its own level",
+            f"REPRESENTATION FINDING: {bound} ({sure})",
             "the bits of the output tell the datasets apart; the claim does not hold for the outputs as floats",
             *lines,
         )
-    return (f"no finding: the best event on bits gives {bound} with confidence {confidence}", *lines)
+    return (f"no finding: the best event on bits gives {bound} ({sure})", *lines)
 
 
 def bracket_lines(result: AuditResult) -> tuple[str, ...]:
@@ -395,15 +389,11 @@ def bracket_line(result: AuditResult) -> tuple[str, ...]:
 
 
 def health_lines(result: AuditResult) -> tuple[str, ...]:
-    """The checks of the experiment: that none alarmed, the least p-value, and notes."""
+    """The checks of the experiment: that none alarmed, and notes."""
     checks = result.health.checks
     level = sum(check.level for check in checks)
-    names = ", ".join(check.name for check in checks)
-    least = min((check.p_value for check in checks), default=1.0)
-    lines = [f"no alarm of {counted(len(checks), 'check')}, together at a false-alarm level of {level:.2g}:", names]
-    if checks:
-        lines.append(f"the least p-value is {p_text(least)}, and {level_text(checks[0].level)} or less alarms")
-    return (*lines, *(clean(note, LONGEST_DATA) for note in result.health.notes))
+    alarm = f"no alarm of {counted(len(checks), 'check')}, together at a false-alarm level of {level:.2g}"
+    return (alarm, *(clean(note, LONGEST_DATA) for note in result.health.notes))
 
 
 def unit_lines(result: AuditResult) -> tuple[str, ...]:
@@ -556,19 +546,7 @@ def could_see(result: AuditResult) -> tuple[str, ...]:
             "an output has 64 entries or fewer"
         )
         lines += [] if result.controls else ["controls = 20 measures what is seen of leaks put into this mechanism"]
-    return (*lines, *_of_witness(result), *_demanded(result))
-
-
-def _of_witness(result: AuditResult) -> tuple[str, ...]:
-    e = result.evidence
-    if isinstance(e, Binned) or not e.runs_p or not e.hits_p:
-        return ()
-    mass, line = e.hits_p / e.runs_p, result.witness.tangent
-    least = result.least_caught(mass, delta=None if line is None else line.offset)
-    if least is None or least == math.inf:
-        return ()
-    once = f"an event as probable as the witness ({mass:.3g}), once known"
-    return (f"{once}, shows {result.claim.parameter} from {least_text(least)} on",)
+    return (*lines, *_demanded(result))
 
 
 def _demanded(result: AuditResult) -> tuple[str, ...]:

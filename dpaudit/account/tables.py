@@ -84,22 +84,12 @@ def _checks(result: AuditResult) -> Contents:
     return ("check", "p-value", "level"), rows, {1, 2}, note
 
 
-def _tried(result: AuditResult) -> Contents:
-    rows = []
-    for each in result.explored:
-        score, runs = "" if each.score is None else f"{each.score:.4g}", f"{each.runs:,}" if each.runs else ""
-        rows.append((clean(each.what), clean(each.name, LONGEST_DATA), clean(each.status, LONGEST_DATA), score, runs))
-    note = "Scores are guesses from search runs: they chose the witness and certify nothing."
-    return ("what", "name", "what became of it", "score", "runs"), rows, {3, 4}, note
-
-
 CONTENTS: dict[str, Callable[[AuditResult], Contents]] = {
     "counts of fresh runs": _counts,
     "what the counts certify": _certificates,
     "counts bin by bin": _bins,
     "bets of the blocks": _bets,
     "checks of the experiment": _checks,
-    "what search looked at": _tried,
 }
 
 

@@ -73,7 +73,7 @@ def test_one_output_is_named_first_where_power_was_missed_too() -> None:
         first, second = account(held, Level.PAGE_ONE)["what to do"].lines
         assert first.startswith("Look where the noise is drawn: every search run on both datasets gave one and")
         assert second.startswith(then)
-        assert "Audit what this one did not look at, as it is named below. Not refuted is not private" in second
+        assert "Audit what this one did not look at, as the first line names it. Not refuted is not private" in second
 
 
 def test_a_call_that_a_line_cannot_hold_or_only_its_author_has_is_told_as_such() -> None:

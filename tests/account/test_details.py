@@ -42,7 +42,7 @@ from dpaudit.running.streams import Stage, graded
 from dpaudit.running.worker import Probe
 from dpaudit.scores.few import Evidence
 from dpaudit.sweeps import sentences
-from tests.account.results import by_bits, counted, made, of_spec
+from tests.account.results import by_bits, made, of_spec
 from tests.cases import for_each
 from tests.golden import example
 
@@ -135,23 +135,6 @@ def test_the_python_form_names_datasets_that_are_too_large_to_write(pairs: list[
 
 
 # counts and bounds
-
-
-@for_each(
-    ("counts", "says"),
-    [
-        ((7_448, 7_392, 7_448, 7_392), "came no more often on the first dataset"),
-        ((0, 0, 500, 500), "came no more often on the first dataset"),
-        ((5_010, 4_990, 10_000, 10_000), "came more often on the first dataset"),
-        ((4_990, 5_010, 10_000, 10_000), "came no more often on the first dataset"),
-        ((900, 100, 1_000, 1_000), "is likelier on the first dataset"),
-        ((1_000, 0, 1_000, 1_000), "is likelier on the first dataset"),
-    ],
-)
-def test_a_side_is_called_likelier_only_where_the_counts_certify_it(counts: tuple[int, ...], says: str) -> None:
-    text = str(counted(example.result(), *counts).explain())
-    assert says in text
-    assert ("is likelier" in text) == ("is likelier" in says)
 
 
 def test_no_chance_is_stated_for_more_bounds_than_one_can_speak_of() -> None:
@@ -257,13 +240,13 @@ def test_no_form_and_no_relation_is_without_words() -> None:
     assert not silent, f"give the sentence of {', '.join(silent)} a row in FORMS of this file"
     assert set(officer.UNITS) == {None, *(relation.value for relation in Relation)}
     whose = {Relation.LOCAL: officer.WHOSE_RECORD, Relation.ADD_OR_REMOVE_USER: officer.WHOSE_USER}
-    models = {None: "not recorded", Relation.LOCAL: "local model"}
+    models = {None: "PureDP(epsilon=1)", Relation.LOCAL: "local model"}
     for relation in (None, *Relation):
         result = claiming({"form": "PureDP", "epsilon": 1.0, "relation": relation and relation.value})
         unit = officer.unit(result)
         assert ("You did not say who counts as a neighbour" in unit[0]) == (relation is None)
         assert relation is None or unit[-1] == whose.get(relation, officer.WHOSE)
-        assert models.get(relation, "central model") in lines(result, "releases and trust")[1]
+        assert models.get(relation, "central model") in lines(result, "claim")[0]
 
 
 def test_odds_are_never_told_better_than_they_are() -> None:
@@ -349,8 +332,7 @@ def test_what_people_fill_in_is_told_and_what_they_leave_out_once() -> None:
     assert (
         "owner" not in account(replace(example.kept(), provenance=result.provenance))["missing for a decision"].lines[0]
     )
-    assert "Number of releases: 12." in lines(result, "releases and trust")
-    assert "Origin of the data: made up." in lines(result, "datasets")
+    assert {"Number of releases: 12.", "Origin of the data: made up."} <= set(told)
     assert loads(result.to_json(), "").provenance["record"] == filled
     for wrong in ({"owners": "x"}, {"owner": ""}, {"releases": True}):
         with pytest.raises(dpaudit.InvalidSpec, match="record"):

@@ -270,7 +270,7 @@ import dpaudit.account.first as first
 def fail(*given):
     raise OverflowError("cannot convert float infinity to integer")
 
-audit.leaning = first.answers = fail
+audit.meaning = first.answers = fail
 """
 LEAKS = """
 class Rows(list):

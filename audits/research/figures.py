@@ -17,7 +17,7 @@ from dpaudit.report.figures.study import claimed_against_certified
 
 Row = dict[str, Any]
 KINDS = ("sound", "harmless", "broken")
-WIDE, HIGH = 640.0, 380.0
+HIGH = 380.0
 LEAST, MOST = 0.02, 60.0  # shares of the claim that the figure of all mechanisms shows
 GAP = 6  # places between two kinds
 
@@ -26,7 +26,7 @@ def claims(rows: Sequence[Row]) -> Drawing:
     """Sound mechanisms at every claim: claimed, certified, exact and proved."""
     names = {"claimed": "claimed_epsilon", "certified": "epsilon_lower", "exact": "exact_epsilon"}
     told = [{names.get(key, key): value for key, value in row.items()} for row in rows if row["part"] == "claims"]
-    return claimed_against_certified(told, heading="Sound mechanisms at claims from 0.1 to 8")
+    return claimed_against_certified(told)
 
 
 def mechanisms(rows: Sequence[Row]) -> Drawing:
@@ -42,8 +42,7 @@ def mechanisms(rows: Sequence[Row]) -> Drawing:
         ("upright", "first", "certified, all repetitions"),
         ("upright", "refuted", "the same, REFUTED"),
     ]
-    panel = Panel(keys, Scale(-1.0, size), Scale(LEAST, 1.15 * MOST, log=True), high=HIGH, width=WIDE,
-                  heading="All mechanisms at their own claim")  # fmt: skip
+    panel = Panel(keys, Scale(-1.0, size), Scale(LEAST, 1.15 * MOST, log=True), high=HIGH)
     ticks = [(value, f"{value:g}") for value in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)]
     places, start = [], 0
     for group in groups:
@@ -129,7 +128,7 @@ def against_runs(rows: Sequence[Row], *, finite: bool) -> Drawing | None:
     top = 1.05 if finite else 1.1 * max(span[2] for curve in curves for span, _ in curve.spans.values())
     title = "The bound against the number of runs" if finite else "The same where the loss is infinite"
     across = Scale(sizes[0] / 1.4, sizes[-1] * 1.4, log=True)
-    panel = Panel(keys, across, Scale(0.0, top), high=260.0, heading=title)
+    panel = Panel(keys, across, Scale(0.0, top), high=260.0)
     x_ticks = [(float(size), f"{size:,}") for size in sizes]
     panel.frame("runs", "share of the exact loss" if finite else "epsilon", x_ticks=x_ticks)
     for place, curve in enumerate(curves):

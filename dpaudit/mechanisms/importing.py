@@ -4,8 +4,6 @@ import importlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.machinery import PathFinder
-from importlib.util import find_spec
 from typing import Any
 
 from dpaudit.base.validate import meant
@@ -14,20 +12,11 @@ from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement
 _OWN = ("dpaudit.catalogue.", "dpaudit.catalogue:")
 
 
-def _not_there(reference: str, module: str) -> InvalidSpec:
+def not_there(reference: str, module: str) -> InvalidSpec:
+    """The error of a reference to a module that is not there, with its cure."""
     cure = "install your package (python -m pip install -e .), or put the module beside the spec"
     cure = "`dpaudit catalogue` lists what there is" if is_own(reference) else cure
     return InvalidSpec(f"{reference!r}: there is no module {module!r}; {cure}")
-
-
-def check_there(reference: str, folder: str | None = None) -> None:
-    """Raises `InvalidSpec` where nothing of the name of its package is on the import path; imports nothing."""
-    package = reference.partition(":")[0].partition(".")[0]
-    importlib.invalidate_caches()
-    if package and (package in sys.modules or PathFinder.find_spec(package, [folder] if folder else [])):
-        return
-    if not package or find_spec(package) is None:
-        raise _not_there(reference, package)
 
 
 def import_reference(reference: str, folder: str | None = None) -> Any:
@@ -45,7 +34,7 @@ def import_reference(reference: str, folder: str | None = None) -> Any:
             raise MissingRequirement(
                 f"{reference!r} needs the module {error.name!r}, which is not installed here; install it and run again"
             ) from None
-        raise _not_there(reference, error.name or module_name) from None
+        raise not_there(reference, error.name or module_name) from None
     except DpAuditError:
         raise
     except BaseException as error:  # a module may do anything while it is imported, exit included

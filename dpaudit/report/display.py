@@ -44,14 +44,16 @@ def html(result: Any) -> str:
     return render("shown.html", told=told, figures=drawings(result)[:1], most=MOST_ROWS, colours=NOTEBOOK, **levels)
 
 
-def plot(result: Any, kind: str | None) -> Any:
+def plot(result: Any, kind: str | None, size: str | float | None, style: str) -> Any:
     """The figure of this name, or the first. Raises `InvalidSpec` where there is none."""
     from dpaudit.report.figures import drawings
+    from dpaudit.report.figures.panel import laid_out
 
-    drawn = {each.name: each for each in drawings(result)}
+    with laid_out(size, style):
+        drawn = {each.name: each for each in drawings(result)}
     if not drawn:
         raise InvalidSpec(f"there is nothing to draw in {result!r}: it holds no numbers for a figure")
-    return drawn[next(iter(drawn)) if kind is None else validate.one_of("kind", kind, tuple(drawn))]
+    return drawn[next(iter(drawn)) if kind is None else validate.one_of("kind", kind.replace("_", "-"), tuple(drawn))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,12 +29,14 @@ class Displayed:
         """The result for a notebook: no script, nothing from a network, no style for what stands beside it."""
         return str(presented().html(self))
 
-    def plot(self, kind: str | None = None) -> Any:
+    def plot(self, kind: str | None = None, *, size: str | float | None = None, style: str = "screen") -> Any:
         """A figure of the result, that of this name, or the first there is: a notebook shows it, `save(path)` keeps it.
 
-        Raises `InvalidSpec` with the names of its figures where it has none of that name.
+        `size` is a width for print: "column" (3.33 inches), "text" (7 inches), both with text of 8 to 9 points, or a
+        number of inches. The `style` "paper" has a serif font and no ground. Raises `InvalidSpec` with the names of its
+        figures where it has none of that name.
         """
-        return presented().plot(self, kind)
+        return presented().plot(self, kind, size, style)
 
     def to_frame(self) -> Any:
         """The result as a pandas DataFrame, numbers that are not known as NaN; of results and suites a row an audit.

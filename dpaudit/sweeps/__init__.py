@@ -19,10 +19,11 @@ from dpaudit.report.display import Rows, frame_rows
 from dpaudit.report.figures import Drawing, drawings
 from dpaudit.results.display import Displayed
 from dpaudit.results.result import AuditResult
+from dpaudit.scores.result import ESTIMATE, Decided
 from dpaudit.sweeps import page
 from dpaudit.sweeps.grid import Grid
 from dpaudit.sweeps.page import KINDS, columns_table, mechanisms_table, points_table
-from dpaudit.sweeps.rows import COLUMNS, REALS, columns
+from dpaudit.sweeps.rows import COLUMNS, REALS, columns, row_of_scores
 from dpaudit.sweeps.running import run_points
 from dpaudit.sweeps.sentences import NOT_SHOWN, READING, sweep_headline, sweep_lines, sweep_row
 from dpaudit.sweeps.spec import axis, combinations
@@ -36,14 +37,27 @@ Fields = dict[str, Any]
 class Sweep(Displayed):
     """The table of a sweep: a row a point of the grid, in its order, each with all columns.
 
-    `dpaudit.sweeps.COLUMNS` says what each column means. Every bound holds with the confidence of its row, for itself
-    alone, and every row has a `seed` of its own; `str` tells what holds of all together. `repeated` counts rows of
-    tables that were joined which gave the same answer to the same question: one of them is kept.
+    `dpaudit.sweeps.COLUMNS` says what each column means, `KINDS` which figures `plot` has. Every bound holds with the
+    confidence of its row, for itself alone, and every row has a `seed` of its own; `str` tells what holds of all
+    together. `repeated` counts rows of joined tables that gave the same answer to the same question: one is kept.
     """
 
     rows: tuple[Fields, ...]
     name: str = "sweep"
     repeated: int = 0
+
+    @classmethod
+    def of(cls, results: Mapping[str, Decided], name: str = "trainings") -> "Sweep":
+        """Results of `audit_training` and `audit_scores` as a table, a row for each under the name that it is given.
+
+        Only what is certified stands in the columns of bounds; a figure of the attack has the column `estimate`.
+
+        >>> import dpaudit
+        >>> found = dpaudit.audit_scores([0.9, 0.8, 0.7], [0.1, 0.2, 0.3], epsilon=1.0)
+        >>> [(row["mechanism"], row["claimed"]) for row in Sweep.of({"small model": found}).rows]
+        [('small model', 1.0)]
+        """
+        return cls(tuple(row_of_scores(k, *each) for k, each in enumerate(results.items(), start=1)), name)
 
     def __add__(self, other: "Sweep") -> "Sweep":
         """Both tables as one, its points numbered anew; the name is the first one's. No two rows share a run.
@@ -94,14 +108,7 @@ class Sweep(Displayed):
         """Writes the table with its types; returns the path. Raises `MissingRequirement` without pyarrow and polars."""
         from dpaudit.report.csv_ import parquet
 
-        return write_bytes(path, parquet(self.columns, self.rows, REALS))
-
-    def plot(self, kind: str | None = None) -> Any:
-        """A figure of the table, one of `dpaudit.sweeps.KINDS`: a notebook shows it, `save(path)` keeps it.
-
-        Raises `InvalidSpec` for another kind, and where the table has nothing to draw.
-        """
-        return page.figure(self.rows, page.KINDS[0] if kind is None else kind)
+        return write_bytes(path, parquet(self.columns, self.rows, (*REALS, ESTIMATE)))
 
     def write(
         self, folder: str | os.PathLike[str], *, title: str | None = None, about: Iterable[str] = ()
@@ -143,12 +150,12 @@ def _account(table: Sweep, up_to: Level = Level.REVIEWER) -> Account:
 
 @drawings.register
 def _drawings(table: Sweep) -> tuple[Drawing, ...]:
-    return page.drawings(table.rows)
+    return tuple(page.drawings(table.rows))
 
 
 @frame_rows.register
 def _rows(table: Sweep) -> Rows:
-    return Rows(table.rows, table.columns, REALS)
+    return Rows(table.rows, table.columns, (*REALS, ESTIMATE))
 
 
 class SweepInterrupted(AuditInterrupted):

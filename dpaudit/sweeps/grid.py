@@ -8,8 +8,11 @@ import itertools
 import json
 import math
 import numbers
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.machinery import PathFinder
+from importlib.util import find_spec
 from inspect import signature
 from typing import Any
 
@@ -23,7 +26,7 @@ from dpaudit.data import AdjacentPair
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.mechanisms import Imported, Mechanism, wrap
 from dpaudit.mechanisms.functions import own
-from dpaudit.mechanisms.importing import check_there, import_reference, is_own
+from dpaudit.mechanisms.importing import import_reference, in_a_line, is_own, not_there
 from dpaudit.mechanisms.protocol import Known
 from dpaudit.options import IN_SWEEPS, SWEEP_KEYS
 from dpaudit.verify.bracketing.targets import epsilon_of
@@ -169,7 +172,7 @@ def _asked(grid: Grid, mechanism: Any, parameters: Mapping[str, Any], claim: Any
     except DpAuditError as error:
         return _point(name, given, error=str(error))
     except Exception as error:  # a mechanism of the user's own kind: only its own points are without an answer
-        return _point(name, given, error=f"making the question failed with {failure(error)}")
+        return _point(name, given, error=f"making the question failed with {in_a_line(error)}")
     return _point(name, given, mechanism=wrapped, claim=promised, pair=between)
 
 
@@ -187,10 +190,13 @@ def _found(mechanism: Any, folder: str | None) -> Any:
         return import_reference("dpaudit.catalogue:find")(mechanism)
     if not (module and attribute):
         raise InvalidSpec(f"a mechanism reads module:attribute, or names an entry of the catalogue, got {mechanism!r}")
+    package = module.partition(".")[0]
     if is_own(mechanism):
         import_reference(mechanism)
-    else:
-        check_there(mechanism, folder)  # and no more: it is imported where mechanisms may run
+    elif not (
+        package in sys.modules or package and (PathFinder.find_spec(package, [folder or ""]) or find_spec(package))
+    ):
+        raise not_there(mechanism, package)  # and no more is looked at: it is imported where mechanisms may run
     return mechanism
 
 
@@ -242,21 +248,22 @@ def _pair(pair: Any, parameters: Mapping[str, Any], known: Known | None) -> Any:
 
 def _called(what: str, make: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
     """What a user's function makes of those parameters that it names, or of all where it has `**others`."""
-    takes = signature(make).parameters
-    others = any(each.kind is each.VAR_KEYWORD for each in takes.values())
-    needed = [name for name, each in takes.items() if each.default is each.empty and each.kind < each.VAR_KEYWORD]
-    if lacking := [name for name in needed if name not in parameters]:
+    takes = signature(make)
+    others = any(each.kind is each.VAR_KEYWORD for each in takes.parameters.values())
+    given = {name: value for name, value in parameters.items() if others or name in takes.parameters}
+    try:
+        takes.bind(**given)
+    except TypeError as error:
         known = ", ".join(parameters) or "none"
         raise InvalidSpec(
-            f"{what} is a function of {lacking[0]!r}, which is no parameter of the mechanism; it is called with those "
-            f"that it names, of: {known}"
-        )
+            f"{what} is called with those parameters of the point that it names ({known}): {error}"
+        ) from None
     try:
-        return make(**{name: value for name, value in parameters.items() if others or name in takes})
+        return make(**given)
     except DpAuditError:
         raise
     except Exception as error:  # a user's function: whatever it does, only its own points are without an answer
-        raise InvalidSpec(f"making the {what} failed with {failure(error)}") from None
+        raise InvalidSpec(f"making the {what} failed with {in_a_line(error)}") from None
 
 
 def _name(mechanism: Any) -> str:
@@ -279,22 +286,9 @@ def _check_once(name: str, values: Sequence[Any]) -> None:
             raise InvalidSpec(f"{name} holds the same value twice, {clean(repr(each), 200)}; leave one of the two out")
 
 
-def failure(error: BaseException) -> str:
-    """What went wrong in a user's code, on one line; an exception may even be one that cannot be printed.
-
-    >>> failure(ValueError("no such\\ncity")), failure(ValueError())
-    ('ValueError: no such\\\\ncity', 'ValueError')
-    """
-    try:
-        text = str(error)
-    except Exception:
-        text = "its text cannot be printed"
-    return f"{type(error).__name__}: {clean(text, 400)}" if text else type(error).__name__
-
-
 def _plain(value: Any) -> bool:
     try:
-        json.dumps(value)
+        json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         return False
     return True
@@ -313,17 +307,8 @@ def _check_plain(given: Mapping[str, Any]) -> None:
     """Parameters stand in results, as JSON, which has no NaN."""
     for key, value in given.items():
         if not _plain(value):
-            what = "numbers, texts, and lists or tables of them"
+            shown = clean(repr(value), 200) if isinstance(value, float | list | tuple | dict) else _kind(value)
             raise InvalidSpec(
-                f"parameters.{key}: a sweep records its parameters, so they must be {what}, got {_kind(value)}; "
-                "give functools.partial(function, ...) for others"
+                f"parameters.{key}: a sweep records its parameters, so they must be finite numbers, texts, and lists "
+                f"or tables of them, got {shown}; give functools.partial(function, ...) for others"
             )
-        if not _finite(value):
-            raise InvalidSpec(f"parameters.{key} must be finite, got {clean(repr(value), 200)}")
-
-
-def _finite(value: Any) -> bool:
-    if isinstance(value, float):
-        return math.isfinite(value)
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-    return all(_finite(each) for each in inner)

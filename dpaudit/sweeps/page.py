@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit.account import Table
-from dpaudit.base import validate
 from dpaudit.base.files import write_text
 from dpaudit.base.numerals import down, p_text
 from dpaudit.base.quoting import clean
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.display import Verdict
+from dpaudit.report.figures.study import is_beyond, is_refuted, together, truth
+from dpaudit.scores.result import ESTIMATE
 from dpaudit.sweeps.rows import COLUMNS, PARAMETERS, columns, parameters_of
 from dpaudit.sweeps.sentences import certified_text, claim_text, epsilon_text
 
@@ -28,15 +28,17 @@ def mechanisms_table(rows: Sequence[Fields]) -> Table:
     for row in rows:
         groups.setdefault(str(row["mechanism"]), []).append(row)
     title = "Points of each mechanism; shares are of epsilons at one delta, over the points where both are known"
-    table_rows = tuple((clean(name), *(cell(group) for cell in MECHANISMS.values())) for name, group in groups.items())
-    return Table(title, ("mechanism", *MECHANISMS), table_rows, frozenset({1, 3, 4, 5, 6, 7}))
+    cells = {name: [cell(group) for group in groups.values()] for name, cell in MECHANISMS.items()}
+    shown = {"mechanism": list(map(clean, groups)), **{name: column for name, column in cells.items() if any(column)}}
+    return Table(title, tuple(shown), tuple(zip(*shown.values(), strict=True)), frozenset(range(1, len(shown))))
 
 
 def points_table(rows: Sequence[Fields]) -> Table:
     """A row for each of the first points; what is the same at all of them stands in the note, once."""
-    cells = [{name: cell(row) for name, cell in POINTS.items()} for row in rows[:MOST_POINTS]]
+    held = zip(rows[:MOST_POINTS], together(rows), strict=False)
+    cells = [{name: cell({**row, "alone": not holds}) for name, cell in POINTS.items()} for row, holds in held]
     same = [name for name in ALIKE if len({row[name] for row in cells}) == 1 and len(cells) > 1]
-    shown = [name for name in POINTS if name not in same]
+    shown = [name for name in POINTS if name not in same and any(row[name] for row in cells)]
     common = ", ".join(f"{name} {cells[0][name]}" for name in same if cells[0][name])
     return Table(
         "Every point of the sweep",
@@ -50,7 +52,8 @@ def points_table(rows: Sequence[Fields]) -> Table:
 
 def columns_table(rows: "Rows") -> Table:
     """What each column of the file means."""
-    meanings = {name: COLUMNS.get(name, OF_KEYWORD + name.removeprefix(PARAMETERS)) for name in columns(rows)}
+    known = COLUMNS | {ESTIMATE: "epsilon that the scores of an attack show: an estimate, which certifies nothing"}
+    meanings = {name: known.get(name, OF_KEYWORD + name.removeprefix(PARAMETERS)) for name in columns(rows)}
     return Table(f"The columns of {TABLE}", ("column", "meaning"), tuple(meanings.items()))
 
 
@@ -61,15 +64,15 @@ def share(part: float | None, whole: float | None) -> float | None:
     return float(part) / float(whole)
 
 
-def exact_of(row: Fields) -> float | None:
-    """The exact epsilon of the pair: the one that is rigorously enclosed, or else the catalogue's."""
-    epsilon: float | None = row["exact_epsilon"] if row["exact_epsilon"] is not None else row["true_epsilon"]
-    return epsilon
-
-
 def _median(shares: Sequence[float | None]) -> str:
     known = [each for each in shares if each is not None]
     return down(statistics.median(known), 2) if known else ""
+
+
+def verdict_text(row: Fields) -> str:
+    """The verdict, whether it stands `alone` (Holm), and whether the bound is above the exact loss."""
+    alone = ", alone" * (is_refuted(row) and row["alone"])
+    return (row["verdict"] or "no verdict").lower().replace("_", " ") + alone + ", above exact" * is_beyond(row)
 
 
 def _claimed(group: Sequence[Fields]) -> str:
@@ -85,9 +88,10 @@ def _given(row: Fields) -> str:
 MECHANISMS: dict[str, Callable[[Sequence[Fields]], str]] = {  # columns of the table of mechanisms
     "points": lambda group: str(len(group)),
     "claimed epsilon": _claimed,
-    "refuted": lambda group: str(sum(row["verdict"] == Verdict.REFUTED.value for row in group)),
-    "certified of exact, median": lambda group: _median([share(row["epsilon_lower"], exact_of(row)) for row in group]),
-    "exact of claimed, median": lambda group: _median([share(exact_of(row), row["claimed_epsilon"]) for row in group]),
+    "refuted": lambda group: str(sum(map(is_refuted, group))),
+    "above the exact loss": lambda group: str(sum(map(is_beyond, group)) or ""),
+    "certified of exact, median": lambda group: _median([share(row["epsilon_lower"], truth(row)) for row in group]),
+    "exact of claimed, median": lambda group: _median([share(truth(row), row["claimed_epsilon"]) for row in group]),
     "proved": lambda group: str(sum(row["proved"] is not None for row in group)),
     "without verdict": lambda group: str(sum(row["verdict"] is None for row in group)),
 }
@@ -95,20 +99,22 @@ POINTS: dict[str, Callable[[Fields], str]] = {  # columns of the table of points
     "mechanism": lambda row: clean(row["mechanism"]),
     "parameters": _given,
     "claim": lambda row: clean(row["claim"] or ""),
-    "runs": lambda row: f"{row['runs']:,}",
+    "runs": lambda row: "" if row["runs"] is None else f"{row['runs']:,}",
     "procedure": lambda row: clean(", ".join(filter(None, (row["certifier"], row["stopping"])))),
     "seed": lambda row: str(row["base_seed"]),
-    "verdict": lambda row: (row["verdict"] or "no verdict").lower().replace("_", " "),
+    "verdict": verdict_text,
     "certified": lambda row: certified_text(row) if row["verdict"] else clean(row["error"] or "", 200),
     "claimed epsilon": lambda row: "" if row["claimed_epsilon"] is None else claim_text(row["claimed_epsilon"]),
-    "exact epsilon": lambda row: epsilon_text(exact_of(row)),
+    "estimate": lambda row: "" if row.get(ESTIMATE) is None else f"{row[ESTIMATE]:.3g}",
+    "exact epsilon": lambda row: epsilon_text(truth(row)),
     "proved epsilon": lambda row: epsilon_text(row["proved"]),
     "at delta": lambda row: "" if not row["delta"] else f"{row['delta']:.3g}",
     "p-value": lambda row: "" if row["p_value"] is None else p_text(row["p_value"]),
 }
 ALIKE = ("parameters", "claim", "runs", "procedure", "seed", "at delta")  # left out where all cells are one
-NUMBERS = ("runs", "seed", "claimed epsilon", "exact epsilon", "proved epsilon", "at delta", "p-value")
+NUMBERS = ("estimate", "runs", "seed", "claimed epsilon", "exact epsilon", "proved epsilon", "at delta", "p-value")
 TABLE, GROWING = "sweep.csv", "sweep.csv.part"
+BY_RUNS = ("bound_against_runs", "power_curves")
 KINDS = ("claimed_against_certified", "bound_against_runs", "power_curves", "runs_to_refute")  # of figures
 LONGEST_CELL = 1_000  # characters of a text
 MOST_POINTS = 1_000  # rows of the table in a page; the CSV has all
@@ -131,16 +137,6 @@ def _csv(*lines: Iterable[Any]) -> str:
     return table(
         *([str(cell) if isinstance(cell, bool) else cell for cell in line] for line in lines), longest=LONGEST_CELL
     )
-
-
-def figure(rows: Rows, kind: str) -> Any:
-    """A figure of the table, one of `KINDS`.
-
-    Raises `InvalidSpec` for another kind, and where the table has nothing to draw.
-    """
-    from dpaudit.report.figures import study
-
-    return study.KINDS[validate.one_of("kind", kind, KINDS)](rows)
 
 
 def growing(folder: Path | None) -> Callable[[dict[str, Any]], None]:
@@ -174,23 +170,13 @@ def _told(path: Path) -> Iterator[None]:
         raise InvalidSpec(f"--report: {path} cannot be written ({why}); name another folder") from None
 
 
-def drawings(rows: Rows) -> tuple[Any, ...]:
-    """The figures that the table has something for."""
-    every: list[Any] = []
-    for kind in KINDS:
-        if _has_something(kind, rows):
-            with contextlib.suppress(InvalidSpec):  # nothing to draw after all
-                every.append(figure(rows, kind))
-    return tuple(every)
+def drawings(rows: Rows) -> Iterator[Any]:
+    """The figures that the table has something for, those by runs where there are several numbers of them."""
+    from dpaudit.report.figures import study
 
-
-def _has_something(kind: str, rows: Rows) -> bool:
-    done = [row for row in rows if row["verdict"] is not None]
-    refuted = [row for row in done if row["runs_to_refute"] is not None]
-    if kind == "bound_against_runs":
-        return len({row["runs"] for row in done}) > 1
-    if kind == "power_curves":
-        return len({row["runs"] for row in done}) > 1 and bool(refuted)
-    if kind == "runs_to_refute":
-        return any(row["stopping"] == "anytime" for row in refuted)
-    return bool(done)
+    sizes = {row["runs"] for row in rows if row["verdict"] is not None}
+    stopped = any(row["stopping"] == "anytime" for row in rows)
+    for name, draw in zip(KINDS, study.KINDS, strict=True):
+        if (len(sizes) > 1 or name not in BY_RUNS) and (stopped or name != "runs_to_refute"):
+            with contextlib.suppress(InvalidSpec):  # nothing to draw
+                yield draw(rows)

@@ -18,7 +18,9 @@ from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import Command, Imported
 from dpaudit.results.bounds import RIGOROUS, Arithmetic, Label, UpperBound, sure
+from dpaudit.results.display import Verdict
 from dpaudit.results.result import AuditResult, fingerprint
+from dpaudit.scores.result import ESTIMATE, OWN, Estimate
 from dpaudit.sweeps.grid import Point
 from dpaudit.verify.bracketing import Wanted, run_bracket, target_named, target_of
 
@@ -120,8 +122,8 @@ REALS = (  # columns of numbers that may be missing
 
 
 def columns(rows: Sequence[dict[str, Any]]) -> tuple[str, ...]:
-    """The columns of a table: `COLUMNS`, with those of the parameters that a row has after the mechanism's."""
-    keys = dict.fromkeys(key for row in rows for key in row if key.startswith(PARAMETERS))
+    """The columns of a table: `COLUMNS`, with parameters and estimates that a row has after the mechanism's."""
+    keys = dict.fromkeys(key for row in rows for key in row if key not in COLUMNS)
     names = list(COLUMNS)
     place = names.index("pair")
     return (*names[:place], *keys, *names[place:])
@@ -165,10 +167,43 @@ def _asked(point: Point) -> dict[str, Any]:
         "distance": getattr(point.pair, "distance", None),
         **{"base_seed" if name == "seed" else name: value for name, value in point.options.items() if name in ASKED},
     }
-    if (claim := point.claim) is None:
-        return asked
-    columns = {"form": claim.form, "claim": str(claim), "parameter": claim.parameter, "claimed": claim.value}
-    return asked | columns
+    return asked | _of_claim(point.claim)
+
+
+def _of_claim(claim: Claim | None) -> dict[str, Any]:
+    if claim is None:
+        return {}
+    return {"form": claim.form, "claim": str(claim), "parameter": claim.parameter, "claimed": claim.value}
+
+
+def row_of_scores(number: int, name: str, result: Any) -> dict[str, Any]:
+    """The row of a training or of scores that were audited elsewhere: its certified line, and its estimate beside."""
+    decided: Estimate | None = result.deciding
+    delta = (None if decided is None else decided.delta) or 0.0
+    row = dict.fromkeys(COLUMNS) | _of_claim(result.claim)
+    figures = [each.value for each in result.stated if (each.line, each.quantity) == (ESTIMATE, "epsilon")]
+    figures += [] if decided is None else [decided.value]
+    row |= {
+        "point": number,
+        "mechanism": name,
+        "claimed_epsilon": None if result.claim is None else _epsilon(result.claim, delta),
+        "runs": getattr(result, "trainings", None),
+        "confidence": result.confidence,
+        "base_seed": result.seed,
+        "delta": delta,
+        "runs_used": getattr(result, "trainings_used", None),
+        ESTIMATE: next((value for value in figures if value is not None), None),
+    }
+    if result.claim is None or decided is None:
+        return row | {"error": "there is no claim" if result.claim is None else "nothing is certified of it"}
+    own = result.claim.parameter if result.claim.parameter != "epsilon" else ""
+    lower = decided.detail.get(f"{own}{OWN}") if own else decided.lower
+    found = {"lower": lower, "epsilon_lower": decided.epsilon_lower, "p_value": decided.p_value}
+    return (
+        row
+        | found
+        | {"certifier": decided.method, "verdict": (Verdict.REFUTED if result.refuted else Verdict.NOT_REFUTED).value}
+    )
 
 
 def _answered(result: AuditResult) -> dict[str, Any]:

@@ -22,10 +22,11 @@ from dpaudit.execution.engine import Engine
 from dpaudit.ledger.results import Ledger
 from dpaudit.ledger.runs import LedgerJournal
 from dpaudit.mechanisms import Imported, Mechanism
+from dpaudit.mechanisms.importing import in_a_line
 from dpaudit.results.provenance import versions
 from dpaudit.results.result import AuditResult
 from dpaudit.running.program import made_of, made_with, unknown
-from dpaudit.sweeps.grid import Grid, Point, failure, points
+from dpaudit.sweeps.grid import Grid, Point, points
 from dpaudit.sweeps.rows import UpperBounds, above_of, row_of
 
 Looked = dict[int, tuple[Mechanism, dict[str, str] | None]]  # mechanisms by their id, with their parts
@@ -94,7 +95,7 @@ class _Answers:
             result = runner.run(question) if stored is None else stored
         except Exception as error:
             self.close()
-            why = str(error) if isinstance(error, DpAuditError) else f"internal error: {failure(error)}"
+            why = str(error) if isinstance(error, DpAuditError) else f"internal error: {in_a_line(error)}"
             return row_of(point, None, above=above, error=why)
         if stored is None and self.ledger is not None:
             self.ledger.record(result, run=code, number=None if code is None else number_of(asked))
@@ -120,7 +121,7 @@ class _Answers:
             try:
                 self.bounds[key] = above_of(point)
             except Exception as error:  # a bound is an addition: without it the audit still has its row
-                self.bounds[key] = UpperBounds(why=f"internal error: {failure(error)}")
+                self.bounds[key] = UpperBounds(why=f"internal error: {in_a_line(error)}")
         return self.bounds[key]
 
     def engine_of(self, point: Point) -> Engine:

@@ -8,7 +8,7 @@ from typing import Any
 from dpaudit.base.numerals import bound, confidence_text, counted, p_text, up
 from dpaudit.base.quoting import LONGEST_DATA, clean
 from dpaudit.base.validate import error_probability, exact
-from dpaudit.certify.certificate import divided, holm
+from dpaudit.report.figures.study import is_beyond, is_refuted, together
 from dpaudit.results.display import Verdict
 from dpaudit.sweeps.rows import parameters_of
 
@@ -23,6 +23,8 @@ READING = (
     "inputs, and stands only where a proof was found and checked. A claim may be true and neither refuted nor proved "
     "here.",
     "Certified, claimed, exact and proved values of a point are epsilons at the same delta, that of its row.",
+    '"Refuted, alone" is refuted at its own confidence, and not together with the others (Holm); "above exact" marks a '
+    "bound above the exact loss: it is wrong, as a few by chance may be.",
 )
 NOT_SHOWN = (
     "Not refuted means that these runs on this pair show nothing against the claim; it does not mean that the claim "
@@ -51,39 +53,37 @@ def sweep_lines(rows: Sequence[Fields], repeated: int = 0) -> tuple[str, ...]:
     taken = sum(bool(row["from_ledger"]) for row in rows)
     if taken:
         lines.append(f"{counted(taken, 'result')} taken from the ledger, for the same questions, sources and versions")
-    lines += left_out(repeated)
+    if repeated:
+        lines.append(f"{counted(repeated, 'row')} left out: the same answer, of the same runs, as another row")
     if any(row["verdict"] is not None for row in rows):
         lines.append(chance(rows))
     return (*lines, *without_verdict(rows))
 
 
-def left_out(repeated: int) -> list[str]:
-    """What joined tables had twice."""
-    twice = "left out: the same answer to the same question, of the same runs, as another row"
-    return [f"{counted(repeated, 'row')} {twice}"] if repeated else []
-
-
 def chance(rows: Sequence[Fields]) -> str:
-    """What the confidence of the points means for all of them together."""
+    """What the confidence of the points means for all of them together, and which bounds are known to be wrong."""
     done = [row for row in rows if row["confidence"] is not None]  # those without verdict too: outputs may decide that
     alphas = [error_probability(float(row["confidence"])) for row in done]
     each, wrong = max(alphas), float(f"{math.fsum(alphas):.12g}")  # 0.15, not 0.15000000000000002
     if len(done) == 1:
         return f"The bound is wrong with probability at most {p_text(each)}."
-    sentence = f"Of {len(done):,} points each bound is wrong with probability at most {p_text(each)}"
+    told = [f"Each of the {len(done):,} bounds is wrong with probability at most {p_text(each)}"]
     if wrong < 1.0:
-        return f"{sentence}; all hold together with confidence at least {confidence_text(1.0 - wrong)} (Bonferroni)."
-    of_all, mean = divided(JOINT, len(done)), math.ceil(wrong * 10.0) / 10.0
-    of_all = math.ceil(round(of_all * 1e9, 3)) / 1e9  # up: it is what each would need
-    sentence += f", so {mean:,.1f} wrong ones or fewer are to be expected. That all hold together has no confidence; "
-    sentence += f"it would have {JOINT:g} with {of_all:.9g} for each."
-    refuted = [row["verdict"] == Verdict.REFUTED.value for row in done]
-    p_values = [1.0 if row["p_value"] is None else row["p_value"] for row in done]
-    together = sum(p <= each and refutation for p, refutation in zip(holm(p_values), refuted, strict=True))
-    holm_part = (
-        f"{together:,} of the {sum(refuted):,} refutations hold together, with {confidence_text(1.0 - each)} (Holm)."
-    )
-    return f"{sentence} {holm_part}" if any(refuted) else sentence
+        told[0] += f"; all hold together with confidence at least {confidence_text(1.0 - wrong)} (Bonferroni)."
+    else:
+        one = (1.0 - JOINT) / len(done)
+        digits = math.ceil(-math.log10(one)) + 2
+        told[0] += f": expect at most {math.ceil(wrong * 10.0) / 10.0:,g} wrong ones."
+        told.append(
+            f"With confidence={1.0 - math.floor(one * 10.0**digits) / 10.0**digits:.{digits}g} a point, all would hold "
+            f"together with {JOINT:g}."
+        )
+        if refuted := sum(map(is_refuted, done)):
+            holds = f"{sum(together(done)):,} of the {refuted:,} refutations hold together"
+            told.append(f"{holds}, with confidence {confidence_text(1.0 - each)} (Holm).")
+    if above := sum(map(is_beyond, done)):
+        told.append(f"Above the exact loss: {counted(above, 'bound')}, wrong as a few by chance may be.")
+    return " ".join(told)
 
 
 def without_verdict(rows: Sequence[Fields]) -> tuple[str, ...]:

@@ -244,7 +244,6 @@ def _drawings(result: TrainingResult) -> tuple[Drawing, ...]:
     return pictures(
         claim=result.claim if drawn else None,
         confidence=result.confidence,
-        decided=result.deciding if drawn else None,
         histogram=result.histogram,
         roc=result.roc,
         band=result.band,

@@ -143,11 +143,11 @@ def test_no_chance_is_stated_for_more_bounds_than_one_can_speak_of() -> None:
         return sentences.chance([{"verdict": "REFUTED", "confidence": 0.95, "p_value": each} for each in p_values])
 
     assert chance(1) == "The bound is wrong with probability at most 0.05."
-    for number, wrong, each in ((20, "1.0", "0.9975"), (24, "1.2", "0.997916667"), (400, "20.0", "0.999875")):
+    for number, wrong, each in ((20, "1", "0.9975"), (24, "1.2", "0.99792"), (400, "20", "0.999875")):
         assert chance(number) == (
-            f"Of {number} points each bound is wrong with probability at most 0.05, so {wrong} wrong ones or fewer are "
-            f"to be expected. That all hold together has no confidence; it would have 0.95 with {each} for each. "
-            f"{number} of the {number} refutations hold together, with 0.95 (Holm)."
+            f"Each of the {number} bounds is wrong with probability at most 0.05: expect at most {wrong} wrong ones. "
+            f"With confidence={each} a point, all would hold together with 0.95. {number} of the {number} "
+            "refutations hold together, with confidence 0.95 (Holm)."
         )
 
 

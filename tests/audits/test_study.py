@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,9 @@ from audits.research.questions import CLAIMED, DIALS, JOINT, Plan, asked, dialle
 from audits.research.study import answered, tasks
 from audits.research.work import Work, worst_pair
 from benchmarks.best_event import Asked, Events, law_of, likeliest
-from dpaudit import PureDP, Sweep, audit
+from dpaudit import PureDP, audit
 from dpaudit.catalogue import entries, find
 from tests.cases import for_each
-from tests.report.figures.reading import marks
 
 PLAN = Plan(seeds=2, runs=10_000, sizes=(5_000,), claimed=(0.5,), claim_runs=10_000)
 CONFIDENCE = 1.0 - 1e-8  # of each bound: a test that holds 20 of them to the truth fails with probability 2e-7
@@ -140,16 +138,3 @@ def test_what_breaks_is_a_row_that_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(Work, "done", breaks)
     (row,) = table.finished(answered(("laplace", False), PLAN, CONFIDENCE))
     assert row["error"] == "ZeroDivisionError: of our own"
-
-
-def test_claims_that_differ_by_rounding_stand_beside_each_other_in_the_figure() -> None:
-    """None may hide another: 8 and 8.000000000000002 are one claim, and a claim close by takes no room from them."""
-    rows = [
-        {"mechanism": "x", "verdict": "NOT_REFUTED", "claimed_epsilon": claimed, "epsilon_lower": 0.5, "proved": proved}
-        for claimed in (1.0, 1.0000000000000002, 1.004, 8.0, 8.000000000000002)
-        for proved in (8.0, None, None)
-    ]
-    svg = Sweep(tuple(rows)).plot().svg
-    across = sorted(x for x, _ in marks(svg, "first")[1:])  # after the key
-    assert len(across) == len(rows)
-    assert min(right - left for left, right in itertools.pairwise(across)) > 4.0

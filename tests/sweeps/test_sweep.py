@@ -92,7 +92,7 @@ def test_the_grid_is_whole_and_what_cannot_be_asked_is_a_row_that_says_why(catal
     assert catalogue_sweep.exit_code == 3
     lines = str(catalogue_sweep).splitlines()
     assert lines[0].startswith("12 points: 2 refuted, 2 not refuted, 8 without verdict")
-    assert "Of 12 points each bound is wrong with probability at most 0.001; all hold together with" in lines[1]
+    assert "Each of the 12 bounds is wrong with probability at most 0.001; all hold together with" in lines[1]
     assert "at least 0.988 " in lines[1]
 
 
@@ -182,7 +182,7 @@ def test_what_cannot_be_printed_and_an_internal_error_are_rows_too(monkeypatch: 
         raise Mute
 
     told = sweep(coin, parameters=[{}, {"times": Mute()}], pair=fails, claim=1.0, runs=RUNS, n_jobs=1)
-    assert "Mute: its text cannot be printed" in told.rows[0]["error"]
+    assert "Mute: no message" in told.rows[0]["error"]
     assert told.rows[1]["error"].endswith("for others")
 
     def breaks(*_: Any, **__: Any) -> Any:
@@ -214,7 +214,10 @@ def test_what_cannot_be_printed_and_an_internal_error_are_rows_too(monkeypatch: 
         ({"claim": {}}, "leak: an audit needs a claim, such as"),
         ({"pair": None}, "leak: an audit needs two datasets"),
         ({"claim": "2*time", "parameters": {"times": 1.0}}, "the program has no time"),
-        ({"claim": lambda given: given}, "claim is a function of 'given', which is no parameter of the mechanism"),
+        (
+            {"claim": lambda given: given},
+            r"claim is called with those parameters.* names \(none\): missing a required argument: 'given'",
+        ),
     ],
 )
 def test_a_grid_that_is_wrong_in_itself_is_refused(options: dict[str, Any], said: str) -> None:
@@ -233,6 +236,28 @@ def test_every_axis_multiplies() -> None:
     keys = {(p.name, str(p.parameters), str(p.claim), str(p.pair), *p.options.values()) for p in found}
     assert len(keys) == grid.size
     assert {point.name for point in found} == {"leak", "coin"}
+
+
+def test_trainings_and_scores_are_rows_and_no_estimate_is_a_bound() -> None:
+    inside, outside = (np.random.default_rng(3).normal(shift, size=400) for shift in (1.5, 0.0))
+    scores = dpaudit.audit_scores(inside, outside, epsilon=0.1, methods=["clopper-pearson", "gaussian-fit"])
+
+    def train(included: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return included + rng.normal(0.0, 0.5, included.size)
+
+    trained = dpaudit.audit_training(train, canaries=300, epsilon=1.0, delta=1e-5, trainings=1)
+    found = Sweep.of({"model": scores, "DP-SGD": trained})
+    assert [row["verdict"] for row in found.rows] == ["REFUTED", trained.verdict.value]
+    model, sgd = found.rows
+    assert (model["claimed"], model["epsilon_lower"], model["p_value"]) == (0.1, scores.epsilon_lower, scores.p_value)
+    assert model["estimate"] > model["epsilon_lower"]
+    assert (sgd["claimed_epsilon"], sgd["epsilon_lower"], sgd["runs"]) == (1.0, trained.epsilon_lower, 1)
+    assert sgd["delta"] == 1e-5
+    both = found + Sweep.of({"again": scores})
+    assert [row["mechanism"] for row in both.rows] == ["model", "DP-SGD", "again"]
+    assert "estimate, not certified" in both.plot().svg
+    assert both.columns.index("estimate") == both.columns.index("pair") - 1
+    assert "estimate" in str(both.explain())
 
 
 # --- the ledger --------------------------------------------------------------------------------------------------

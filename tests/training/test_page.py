@@ -99,10 +99,6 @@ def test_a_bound_says_its_own_parameter_first_and_a_figure_without_a_bound_is_an
     assert statement(replace(bound, label=MODEL, value=None)) == "in its model epsilon >= 9.20 at delta 1e-05"
     apart = [stated(CERTIFIED, "plain", value=0.9, assumption=""), stated(MODEL, "p", assumption="")]
     assert list(on_lines(apart)) == ["estimate"]
-    assert membership.promise_at(GaussianDP(1.0), bound) == GaussianDP(1.9371)
-    assert membership.promise_at(ApproximateDP(1.0, 1e-5), bound) == ApproximateDP(9.2, 1e-5)
-    for nothing in (0.0, float("inf")):
-        assert membership.promise_at(None, replace(bound, lower=nothing)) is None
 
 
 def test_the_band_is_a_staircase_that_never_falls_and_lies_below_the_curve_of_the_scores() -> None:

@@ -20,7 +20,7 @@ TITLE = "Both output distributions, from search runs"
 BETS_TITLE = "Both output distributions, from the first runs of the blocks"
 HIGH = 180.0
 TOKEN = 17.0  # of a row of tokens
-BARS, MOST = 170.0, 240.0  # where those of tokens begin, and how long they are at the most
+BARS, MOST = 0.35, 0.5  # of the width: where those of tokens begin, and how long they are at the most
 RARE = 0.02  # an event of a smaller share is seen on a logarithmic scale alone
 MOST_TICKS = 10  # of single values
 
@@ -166,6 +166,7 @@ def _upright(panel: Panel, places: Sequence[float]) -> None:
 
 def _tokens(panel: Panel, histogram: Histogram, inside: set[str]) -> None:
     """Tokens: a row for each, its share on both sides as a bar."""
+    start, longest = BARS * panel.width, MOST * panel.width
     top = panel.height - TOKEN * len(histogram.labels) - 12.0
     panel.words(12.0, top - 8.0, "no number", "muted", size=SMALL)
     first = [hits / histogram.runs_first for hits in histogram.tokens_first]
@@ -175,12 +176,12 @@ def _tokens(panel: Panel, histogram: Histogram, inside: set[str]) -> None:
         y, base = top + TOKEN * k, top + TOKEN * (k + 0.5) + 0.35 * SMALL
         if label in inside:
             panel.box(8.0, y, panel.width - 16.0, TOKEN, "event")
-        panel.box(BARS, y + 2.0, MOST * first[k] / most, 6.0, "first")
-        panel.box(BARS, y + 8.5, MOST * second[k] / most, 6.0, "second")
+        panel.box(start, y + 2.0, longest * first[k] / most, 6.0, "first")
+        panel.box(start, y + 8.5, longest * second[k] / most, 6.0, "second")
         larger = max(first[k], second[k])
-        panel.words(BARS - 8.0, base, label, size=SMALL, to="right", room=BARS - 24.0)
+        panel.words(start - 8.0, base, label, size=SMALL, to="right", room=start - 24.0)
         text = f"{number(100.0 * larger)} %"
-        panel.words(BARS + MOST * larger / most + 6.0, base, text, "muted", size=SMALL)
+        panel.words(start + longest * larger / most + 6.0, base, text, "muted", size=SMALL)
 
 
 def _cells(histogram: Histogram) -> list[Span]:

@@ -14,9 +14,9 @@ from dpaudit.base.files import write_text
 from dpaudit.base.installed import lacking
 from dpaudit.base.quoting import clean
 from dpaudit.errors import InvalidSpec
-from dpaudit.report.figures.panel import LIGHT, NOTEBOOK, STYLE, DrawnShape, Panel, Scale, Words
+from dpaudit.report.figures.panel import LIGHT, NOTEBOOK, PAPER, STYLE, DrawnShape, Panel, Scale, Words
 
-SUFFIXES = (".svg", ".png")
+SUFFIXES = (".svg", ".png", ".pdf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +52,25 @@ class Drawing:
         return cls(name, *texts, inline(panel, name, *texts), tuple(columns), table, panel)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the drawing as an SVG or PNG file, whole or not at all, and returns the path.
+        """Writes the drawing as an SVG, PNG or PDF file, whole or not at all, and returns the path.
 
-        An SVG file carries its colours with it, light and dark, and a ground to be seen on; a PNG is light. Raises
-        `InvalidSpec` for another suffix, and `MissingRequirement` for a PNG where matplotlib is not installed.
+        An SVG file carries its colours with it, light and dark, and a ground to be seen on; in the style of a paper it
+        is light and has no ground, as a PDF, whose fonts are embedded (Type 42). Raises `InvalidSpec` for another
+        suffix, and `MissingRequirement` for a PNG or a PDF where matplotlib is not installed.
         """
         target = Path(path)
         suffix = target.suffix.lower()
         if suffix not in SUFFIXES:
-            raise InvalidSpec(f"{target.name}: a figure ends in {' or '.join(SUFFIXES)}, got {suffix or 'no suffix'!r}")
+            raise InvalidSpec(f"{target.name}: a figure ends in {', '.join(SUFFIXES)}, got {suffix or 'no suffix'!r}")
         if suffix == ".svg":
             head, _, body = self.svg.partition(">")
-            style = f"<style>{STYLE} svg{{background:var(--dp-paper)}}</style>"
+            paper = self.panel.sheet.style == "paper"
+            style = f"<style>{PAPER if paper else f'{STYLE} svg{{background:var(--dp-paper)}}'}</style>"
             return write_text(target, f'<?xml version="1.0" encoding="utf-8"?>\n{head}>{style}{body}\n')
         target.parent.mkdir(parents=True, exist_ok=True)
         part = target.with_name(f".{target.name}.{os.getpid()}.part")
         try:
-            write_png(self.panel, part)
+            write_print(self.panel, part, suffix[1:])
             os.replace(part, target)
         finally:
             part.unlink(missing_ok=True)
@@ -88,9 +90,10 @@ def undrawn(line: str) -> Drawing:
 
 
 FAMILY = "system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif"
+FAMILIES = {"screen": FAMILY, "paper": "'STIX Two Text','Times New Roman',Times,serif"}
 ENLARGED = 1.3  # on a wide page: text then stands out a little from that of the page
 FRAME = "\0"  # the name of the frame until it has one; no cleaned text holds it
-ANCHORS = {"left": "", "center": ' text-anchor="middle"', "right": ' text-anchor="end"'}
+ANCHORS = {"left": "", "center": "text-anchor:middle;", "right": "text-anchor:end;"}
 ELSEWHERE = re.compile(r"\s*(?:[a-zA-Z][a-zA-Z0-9+.-]*:|[/\\]{2})")  # an address outside the folder of the page
 
 
@@ -103,13 +106,15 @@ def inline(panel: Panel, name: str, title: str, description: str) -> str:
     drawn = "".join(_words(each) if isinstance(each, Words) else _shape(each) for each in panel.shapes)
     digest = hashlib.sha256(f"{drawn}{title}{description}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
     own = f"dp-{re.sub('[^a-z0-9-]', '-', name.lower())}-{digest}"
+    unit, name_of = (ENLARGED, "") if panel.sheet.width is None else (panel.sheet.points, "pt")
+    size = f'width="{_short(unit * panel.width)}{name_of}" height="{_short(unit * panel.height)}{name_of}"'
     wide, high = panel.right - panel.left + 2.0, panel.bottom - panel.top + 2.0  # half a line around the frame
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="dp-figure" viewBox="0 0 {_short(panel.width)} '
-        f'{_short(panel.height)}" width="{ENLARGED * panel.width:.0f}" height="{ENLARGED * panel.height:.0f}" '
+        f'{_short(panel.height)}" {size} '
         # what is an image to a screen reader has no links inside
         f'role="{"group" if links else "img"}" aria-labelledby="{own}-title" '
-        f'font-family="{FAMILY}" stroke-linejoin="round">'
+        f'font-family="{FAMILIES[panel.sheet.style]}" stroke-linejoin="round">'
         f'<title id="{own}-title">{escape(title)}</title><desc id="{own}-desc">{escape(description)}</desc>'
         f'<clipPath id="{own}-frame"><rect x="{_short(panel.left - 1.0)}" y="{_short(panel.top - 1.0)}" '
         f'width="{_short(wide)}" height="{_short(high)}"/></clipPath>'
@@ -138,9 +143,9 @@ def _words(words: Words) -> str:
     x, y = _short(words.x), _short(words.y)
     turned = f' transform="rotate(-90 {x} {y})"' if words.upright else ""
     bold = ";font-weight:bold" if words.bold else ""
-    style = f"font-size:{_short(words.size)}px{bold};fill:{_variable(words.colour)}"
+    style = f"{ANCHORS[words.to]}font-size:{_short(words.size)}px{bold};fill:{_variable(words.colour)}"
     content = escape(words.text, quote=False)
-    text = f'<text x="{x}" y="{y}"{turned}{ANCHORS[words.to]} style="{style}">{content}</text>'
+    text = f'<text x="{x}" y="{y}"{turned} style="{style}">{content}</text>'
     return f'<a href="{escape(words.url or "")}">{text}</a>' if is_local(words.url) else text
 
 
@@ -157,7 +162,7 @@ def _short(number: float) -> str:
     return f"{round(number, 2) + 0.0:.2f}".rstrip("0").rstrip(".")
 
 
-# --- a panel as a PNG file: the only place that needs matplotlib, whose fonts it is written in ----------------
+# --- a panel as PNG or PDF: the only place that needs matplotlib, whose fonts it is written in -----------------
 
 
 DOTS = 200  # per inch
@@ -168,23 +173,27 @@ def draws_png() -> bool:
     return find_spec("matplotlib") is not None
 
 
-def write_png(panel: Panel, path: str | os.PathLike[str] | Path) -> None:
+def write_print(panel: Panel, path: str | os.PathLike[str] | Path, kind: str) -> None:
     """Writes the panel in its light colours; the same bytes each time, in any matplotlib style.
 
     Raises `MissingRequirement` where matplotlib is not installed.
     """
     if not draws_png():
-        raise lacking("a figure as PNG needs matplotlib, which is not installed here (SVG needs nothing)", "plots")
-    from matplotlib import style
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+        raise lacking(
+            f"a figure as {kind.upper()} needs matplotlib, which is not installed here (SVG needs nothing)", "plots"
+        )
+    from matplotlib import rc_context, style
     from matplotlib.figure import Figure
     from matplotlib.patches import PathPatch, Rectangle
     from matplotlib.path import Path as Way
 
-    with style.context("default"), warnings.catch_warnings():
+    points, paper = panel.sheet.points, panel.sheet.style == "paper"
+    family = "STIXGeneral" if paper else "DejaVu Sans"
+    fonts = rc_context({"font.family": family, "pdf.fonttype": 42})
+    with style.context("default"), fonts, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of glyphs that a font lacks
-        figure = Figure(figsize=(panel.width / 72.0, panel.height / 72.0), facecolor=LIGHT["paper"])
-        FigureCanvasAgg(figure)
+        size = panel.width * points / 72.0, panel.height * points / 72.0
+        figure = Figure(figsize=size, facecolor=LIGHT["paper"] if kind == "png" else "none")
         axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), xlim=(0.0, panel.width), ylim=(panel.height, 0.0))
         axes.set_axis_off()
         corner, wide, high = (panel.left - 1.0, panel.top - 1.0), panel.right - panel.left, panel.bottom - panel.top
@@ -192,7 +201,7 @@ def write_png(panel: Panel, path: str | os.PathLike[str] | Path) -> None:
         for order, each in enumerate(panel.shapes):
             if isinstance(each, Words):
                 axes.text(
-                    each.x, each.y, each.text, color=LIGHT[each.colour], fontsize=each.size, parse_math=False,
+                    each.x, each.y, each.text, color=LIGHT[each.colour], fontsize=each.size * points, parse_math=False,
                     horizontalalignment=each.to, verticalalignment="baseline", rotation=90.0 if each.upright else 0.0,
                     rotation_mode="anchor", fontweight="bold" if each.bold else "normal", zorder=order,
                 )  # fmt: skip
@@ -201,11 +210,12 @@ def write_png(panel: Panel, path: str | os.PathLike[str] | Path) -> None:
             if not ways:
                 continue
             patch = PathPatch(
-                Way.make_compound_path(*ways), linewidth=each.width, zorder=order, capstyle="butt",
+                Way.make_compound_path(*ways), linewidth=each.width * points, zorder=order, capstyle="butt",
                 facecolor="none" if each.fill is None else LIGHT[each.fill],
                 edgecolor="none" if each.edge is None else LIGHT[each.edge],
                 linestyle=(0.0, [part / each.width for part in each.dash]) if each.dash else "solid",
             )  # fmt: skip
             axes.add_patch(patch)
             patch.set_clip_path(frame if each.clipped else None)
-        figure.savefig(path, format="png", dpi=DOTS, metadata={"Software": None})
+        unsaid = {"png": ("Software",), "pdf": ("Creator", "Producer", "CreationDate")}[kind]
+        figure.savefig(path, format=kind, dpi=DOTS, metadata=dict.fromkeys(unsaid))

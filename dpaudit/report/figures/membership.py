@@ -7,16 +7,15 @@ import numpy as np
 
 from dpaudit.base.numerals import counted, p_text
 from dpaudit.base.validate import error_probability, exact
-from dpaudit.claims import Claim, claim_of
-from dpaudit.report.figures.curves import allowed_region, climbing, power_text, rates
+from dpaudit.claims import Claim
+from dpaudit.report.figures.curves import allowed_region, climbing, power_text
 from dpaudit.report.figures.distributions import compared, counted_rows
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import Keys, Panel, Scale
 from dpaudit.results.observations import Histogram
-from dpaudit.scores.result import CERTIFIED, OWN, Estimate, ScoresResult
+from dpaudit.scores.result import CERTIFIED, ScoresResult
 
 LEAST, MOST = -30.0, 308.0  # decimal logarithms of evidence that are drawn
-LARGEST = 700.0  # of an exponent
 LOGARITHMIC = "Both axes are logarithmic: attacks that are seldom wrong stand on the left."
 SHOWN = 16  # corners of a curve in the table of numbers
 
@@ -38,17 +37,17 @@ def error_rates(
     band: Rates,
     band_name: str,
     claim: Claim | None,
-    certified: Claim | None,
     sizes: tuple[int, int],
     text: str,
     *,
     log: bool = False,
 ) -> Drawing:
-    """The ROC of the attack: what the scores show, what is certified of it, and the region that the claim allows.
+    """The ROC of the attack: what the scores show, limits of it, and the region that the claim allows.
 
     `corners` are those of the empirical curve; `band` upper limits of both error rates at several thresholds, with
-    what they hold under as `band_name`; `certified` is the promise at the certified bound; `sizes` the numbers of
-    scores in and out; `text` says what rests on what. Logarithmic axes show small rates.
+    what they hold under as `band_name`; `sizes` the numbers of scores in and out; `text` says what rests on what. The
+    certified bound is no curve here: it is one about the mechanism, and not about these scores. Logarithmic axes show
+    small rates.
     """
     least = min(0.1, 0.5 / max(sizes))
     scale = Scale(least, 1.0, log=True) if log else Scale(0.0, 1.0)
@@ -56,7 +55,6 @@ def error_rates(
         claim is not None and ("area", "allowed", "allowed by the claim"),
         ("line", "first", "these scores, an estimate"),
         len(band) > 0 and ("dots", "second", band_name),
-        certified is not None and ("dash", "certified", "promise at the certified bound"),
     )
     panel = Panel(keys, scale, scale, high=300.0)
     if claim is not None:
@@ -64,10 +62,6 @@ def error_rates(
     diagonal = panel.x.grid(24)
     panel.line(panel.at(diagonal, diagonal), colour="rule", width=0.9)
     panel.frame("false positive rate: out, but called in", "true positive rate: in, and called in")
-    if certified is not None:
-        q = rates(panel, certified)
-        p = [certified.max_probability(each) for each in q.tolist()]
-        panel.line(panel.at(q, p), colour="certified", dash="dash")
     if band:
         x, y = _stairs(band)
         panel.line(panel.at(x, y), colour="second", dash="dots", width=1.8)
@@ -107,7 +101,6 @@ def pictures(
     *,
     claim: Claim | None,
     confidence: float,
-    decided: Estimate | None,
     histogram: Histogram | None,
     roc: Rates,
     band: Rates,
@@ -128,38 +121,26 @@ def pictures(
         drawn.append(scores(histogram, groups, of, text))
         if roc:
             sizes = max(1, histogram.runs_first), max(1, histogram.runs_second)
-            bound = None if decided is None else promise_at(claim, decided)
             limits = f"limits at {exact(confidence)}, {band_line}"
-            text = rates_text(claim, bound is not None, bool(band), confidence, band_line)
-            drawn.append(error_rates(roc, band, limits, claim, bound, sizes, text))
-            drawn.append(error_rates(roc, band, limits, claim, bound, sizes, LOGARITHMIC, log=True))
+            text = rates_text(claim, bool(band), confidence, band_line)
+            drawn.append(error_rates(roc, band, limits, claim, sizes, text))
+            drawn.append(error_rates(roc, band, limits, claim, sizes, LOGARITHMIC, log=True))
     if len(e_values) > 1:
         drawn.append(evidence(e_values, error_probability(confidence)))
     return tuple(drawn)
 
 
-def rates_text(claim: Claim | None, certified: bool, band: bool, confidence: float, band_line: str) -> str:
+def rates_text(claim: Claim | None, band: bool, confidence: float, band_line: str) -> str:
     """What the picture of error rates shows, and what each of its lines rests on."""
     at = f"with confidence {exact(confidence)}"
     parts = {
         "For every threshold, the share of those that were in and of those that were out that it calls in. The solid "
         "line joins the best corners of these same scores: an estimate, chosen on them.": True,
         "The claim allows the shaded region.": claim is not None,
-        "The dashed line bounds what a promise at the certified bound allows: "
-        f"{at}, a promise of that form that holds allows all of it, whatever the solid line does.": certified,
         f"The true curve lies above the dotted stairs, at all thresholds together, {at}; this stands on the line: "
         f"{band_line}.": band,
     }
     return " ".join(words for words, holds in parts.items() if holds)
-
-
-def promise_at(claim: Claim | None, decided: Estimate) -> Claim | None:
-    """The promise at the certified bound, in the claim's own parameter where there is a bound on that."""
-    own = None if claim is None else decided.detail.get(f"{claim.parameter}{OWN}")
-    if claim is not None and own and claim.parameter != "epsilon":
-        return claim.with_value(own) if 0.0 < own < LARGEST else None
-    lower = decided.epsilon_lower
-    return claim_of(lower, decided.delta or 0.0) if lower is not None and 0.0 < lower < LARGEST else None
 
 
 def of_scores(result: ScoresResult) -> tuple[Drawing, ...]:
@@ -167,7 +148,6 @@ def of_scores(result: ScoresResult) -> tuple[Drawing, ...]:
     return pictures(
         claim=result.claim,
         confidence=result.confidence,
-        decided=result.deciding,
         histogram=result.histogram,
         roc=result.roc,
         band=result.band,

@@ -8,14 +8,19 @@ Colours have a name for each role, of a contrast of at least 4.5 to the ground i
 import itertools
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Literal
 
 import numpy as np
 
+from dpaudit.base import validate
 from dpaudit.base.arrays import Reals
 from dpaudit.base.quoting import clean
+from dpaudit.errors import InvalidSpec
 
 Ticks = list[tuple[float, str]]
 
@@ -132,7 +137,8 @@ def _variables(values: dict[str, str]) -> str:
 
 
 STYLE = f":root{{{_variables(LIGHT)}}} @media (prefers-color-scheme:dark){{:root{{{_variables(DARK)}}}}}"
-PRINTED = f"@media print{{:root{{{_variables(LIGHT)}}}}}"
+PAPER = f":root{{{_variables(LIGHT)}}}"
+PRINTED = f"@media print{{{PAPER}}}"
 
 NOTEBOOKS = (  # how a page that shows notebooks says that it is light, or dark: Jupyter, VS Code, Colab, Material
     '[data-jp-theme-light="true"],.vscode-light,.vscode-high-contrast-light,html[theme=light],[data-md-color-scheme=default]',
@@ -158,9 +164,10 @@ NOTEBOOK = _notebook()
 WIDTH = 480.0
 LEFT, RIGHT, BELOW = 58.0, 24.0, 40.0  # room for tick labels and the names of the axes
 SIZE, SMALL = 12.0, 11.0  # of text
-GLYPH = 0.57  # mean width of a letter, in its size
+GLYPHS = {"screen": 0.57, "paper": 0.46}  # mean width of a letter, in its size
 ROW, SWATCH = 18.0, 22.0  # of a key
 EDGE = 1.3  # of a mark
+APART = 13.0  # base lines of names below each other
 CORNERS = {
     "o": [(np.cos(turn), np.sin(turn)) for turn in np.linspace(0.0, 2.0 * np.pi, 16, endpoint=False)],
     "D": [(-1.25, 0.0), (0.0, -1.25), (1.25, 0.0), (0.0, 1.25)],
@@ -170,11 +177,48 @@ CORNERS = {
     "X": [(-1.0, -1.0), (0.0, -0.4), (1.0, -1.0), (0.4, 0.0), (1.0, 1.0), (0.0, 0.4), (-1.0, 1.0), (-0.4, 0.0)],
 }
 DASHES = {"line": (), "dash": (6.0, 4.0), "dots": (1.9, 3.4)}
+MARKS = {"point": "o", "hollow": "o", "diamond": "D", "open": "D", "square": "s", "cross": "X"}
+HOLLOW = ("hollow", "open", "square")
+
+SIZES = {"column": 3.33, "text": 7.0}  # inches: of a column, and of both, of the usual papers in two columns
+STYLES = ("screen", "paper")
+POINTS = 0.75  # of a unit where a size is given: text is of 9 and of 8.25 points then
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """What figures are drawn for: their width in units, None for that of each, and the style of a screen or a paper."""
+
+    width: float | None = None
+    style: str = "screen"
+
+    @property
+    def points(self) -> float:
+        """The points of a unit, where the figure is a file."""
+        return 1.0 if self.width is None else POINTS
+
+
+SHEET: ContextVar[Sheet] = ContextVar("sheet", default=Sheet())  # noqa: B039 - it is frozen
+
+
+@contextmanager
+def laid_out(size: str | float | None, style: str) -> Iterator[None]:
+    """Figures that are drawn here are so wide, in inches or by a name of `SIZES`, and in this style."""
+    inches = None if size is None else SIZES.get(size) if isinstance(size, str) else size
+    if size is not None and not (isinstance(inches, int | float) and 2.0 <= inches <= 20.0):
+        raise InvalidSpec(f"size must be {', '.join(map(repr, SIZES))} or a width of 2 to 20 inches, got {size!r}")
+    sheet = Sheet(None if inches is None else inches * 72.0 / POINTS, validate.one_of("style", style, STYLES))
+    before = SHEET.set(sheet)
+    try:
+        yield
+    finally:
+        SHEET.reset(before)
+
 
 Numbers = Sequence[float] | Reals | float
 Places = Reals  # (n, 2): units from the left and from the top
 Dash = Literal["line", "dash", "dots"]
-Kind = Literal["line", "dash", "dots", "area", "upright", "point", "hollow", "diamond", "down"]
+Kind = Literal["line", "dash", "dots", "area", "upright", "point", "hollow", "diamond", "open", "square", "cross"]
 Key = tuple[Kind, str, str]  # how it is drawn, the name of its colour, what it is
 Keys = Sequence[Key | Literal[False]]  # False: one that this figure does not need
 
@@ -209,8 +253,8 @@ class Words:
 class Panel:
     """What `line`, `area` and `marks` draw is cut off at the frame; keys, words and the frame itself are not.
 
-    `high` is the height of the rectangle; `below` is added to the sheet under it and the names of the axis. `heading`
-    stands on top where a file is to be read on its own.
+    `high` is the height of the rectangle, `left` and `right` the room beside it; `below` is added to the sheet under it
+    and the names of the axis. The title is that of the drawing and stands where the figure does, not in it.
     """
 
     def __init__(
@@ -222,15 +266,14 @@ class Panel:
         high: float = 226.0,
         width: float = WIDTH,
         left: float = LEFT,
+        right: float = RIGHT,
         below: float = BELOW,
-        heading: str | None = None,
     ) -> None:
-        self.x, self.y, self.width = x, y, width
+        self.sheet = SHEET.get()
+        self.x, self.y, self.width = x, y, self.sheet.width or width
         self.shapes: list[DrawnShape | Words] = []
-        if heading is not None:
-            self.words(12.0, 19.0, heading, bold=True, size=SIZE + 1.0, room=width - 24.0)
-        self.left, self.right = left, width - RIGHT
-        self.top = self._key(keys, 6.0 if heading is None else 28.0) + 8.0
+        self.left, self.right = left, self.width - right
+        self.top = self._key(keys, 6.0) + 8.0
         self.bottom = self.top + high
         self.height = self.bottom + below
 
@@ -257,8 +300,12 @@ class Panel:
             DrawnShape([np.array([(x, y), (x + wide, y), (x + wide, y + high), (x, y + high)])], fill=colour)
         )
 
-    def marks(self, *places: Places, colour: str, shape: str = "o", size: float = 6.0, filled: bool = True) -> None:
-        """A mark at each place within the frame, hollow where not `filled`."""
+    def marks(
+        self, *places: Places, colour: str, shape: str = "o", size: float = 6.0, filled: bool = True,
+        kind: str | None = None,
+    ) -> None:  # fmt: skip
+        """A mark at each place within the frame, hollow where not `filled`, or as a `kind` of a key."""
+        shape, filled = (shape, filled) if kind is None else (MARKS[kind], kind not in HOLLOW)
         low, high = (self.left - 1.0, self.top - 1.0), (self.right + 1.0, self.bottom + 1.0)
         inside = [at for at in itertools.chain(*places) if (at >= low).all() and (at <= high).all()]
         self._marks(inside, colour, shape, size, filled)
@@ -305,16 +352,33 @@ class Panel:
         high = self.bottom - self.top
         self.words(14.0, self.top + high / 2.0, y_name, to="center", upright=True, room=high + BELOW)
 
+    def names_at(self, ends: Sequence[tuple[Places, str, str]]) -> None:
+        """The names of lines, in their colours, right of the frame: each a little lower than the one before it."""
+        ends = sorted(ends, key=lambda end: float(end[0][1]))
+        heights: list[float] = []
+        lowest = self.bottom + 4.0
+        for place, _, _ in ends:
+            heights.append(max(float(place[1]), heights[-1] + APART if heights else self.top))
+        for k in reversed(range(len(heights))):
+            heights[k] = lowest = min(heights[k], lowest - APART * (k + 1 < len(heights)))
+        for (place, colour, text), y in zip(ends, heights, strict=True):
+            self.shapes.append(DrawnShape([np.array([place, (self.right + 9.0, y)])], colour, 0.7))
+            self.words(
+                self.right + 12.0, y + 0.35 * SMALL, text, colour, size=SMALL, room=self.width - self.right - 12.0
+            )
+
     def _key(self, keys: Keys, top: float) -> float:
         """The entries in rows that fit the width; returns where they end."""
         x, middle = self.width, top - 0.5 * ROW
-        for kind, colour, text in [each for each in keys if each]:
-            long = SWATCH + breadth(text, SMALL) + 14.0
+        for kind, colour, words in [each for each in keys if each]:
+            first, *more = wrap(clean(words), int((self.width - SWATCH - 14.0) / breadth("n", SMALL)))
+            long = SWATCH + breadth(first, SMALL) + 14.0
             if x + long - 2.0 > self.width:
                 x, middle = 12.0, middle + ROW
             self._sample(kind, colour, x, middle)
-            self.words(x + SWATCH - 2.0, middle + 0.35 * SMALL, text, size=SMALL)
-            x += long
+            for k, text in enumerate((first, *more)):
+                self.words(x + SWATCH - 2.0, middle + k * SIZE + 0.35 * SMALL, text, size=SMALL)
+            x, middle = (self.width if more else x + long), middle + len(more) * SIZE
         return middle + 0.5 * ROW
 
     def _sample(self, kind: Kind, colour: str, x: float, y: float) -> None:
@@ -325,8 +389,8 @@ class Panel:
         elif kind in DASHES:
             self.shapes.append(DrawnShape([np.array([(x, y), (x + 15.0, y)])], colour, 2.0, DASHES[kind]))
         else:
-            shape = {"diamond": "D", "down": "v"}.get(kind, "o")
-            self._marks([np.array((x + 7.5, y))], colour, shape, 6.0, kind != "hollow")
+            size = 9.0 if kind == "square" else 6.0
+            self._marks([np.array((x + 7.5, y))], colour, MARKS[kind], size, kind not in HOLLOW)
 
 
 def fitted(text: object, room: float, size: float = SIZE) -> str:
@@ -335,7 +399,7 @@ def fitted(text: object, room: float, size: float = SIZE) -> str:
     >>> fitted("noisy count of all the visits to a clinic", 120.0)
     'noisy coun...inic'
     """
-    for letters in range(max(4, int(room / (GLYPH * size))), 3, -1):
+    for letters in range(max(4, int(room / breadth("n", size))), 3, -1):
         cut = clean(text, letters)
         if breadth(cut, size) > room and len(cut) > letters:  # escapes are longer than what they stand for
             cut = f"{cut[: max(1, letters - 3)]}..."
@@ -346,4 +410,5 @@ def fitted(text: object, room: float, size: float = SIZE) -> str:
 
 def breadth(text: str, size: float = SIZE) -> float:
     """About how wide a text is drawn."""
-    return size * sum(1.0 if unicodedata.east_asian_width(letter) in "WF" else GLYPH for letter in text)
+    glyph = GLYPHS[SHEET.get().style]
+    return size * sum(1.0 if unicodedata.east_asian_width(letter) in "WF" else glyph for letter in text)

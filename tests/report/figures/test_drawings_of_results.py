@@ -235,9 +235,9 @@ def test_an_svg_file_carries_its_colours_and_any_drawing_may_become_a_png(tmp_pa
     assert "prefers-color-scheme:dark" in text
     assert "--dp-paper:#ffffff" in text
     assert drawing.save(tmp_path / "power.png").read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(InvalidSpec, match=r"ends in \.svg or \.png"):
-        drawing.save(tmp_path / "power.pdf")
-    assert not (tmp_path / "power.pdf").exists()
+    with pytest.raises(InvalidSpec, match=r"ends in \.svg, \.png, \.pdf, got '\.eps'"):
+        drawing.save(tmp_path / "power.eps")
+    assert not (tmp_path / "power.eps").exists()
 
 
 def test_without_matplotlib_a_png_names_the_extra_and_an_svg_is_written(
@@ -246,6 +246,7 @@ def test_without_matplotlib_a_png_names_the_extra_and_an_svg_is_written(
     monkeypatch.setattr("dpaudit.report.figures.drawing.find_spec", lambda name: None)
     drawing = drawn("refuted")["distributions"]
     assert drawing.save(tmp_path / "power.svg").exists()
-    with pytest.raises(MissingRequirement, match=r"needs matplotlib.*the extra \[plots\] has it"):
-        drawing.save(tmp_path / "power.png")
+    for suffix in (".png", ".pdf"):
+        with pytest.raises(MissingRequirement, match=r"needs matplotlib.*the extra \[plots\] has it"):
+            drawing.save(tmp_path / f"power{suffix}")
     assert [path.name for path in tmp_path.iterdir()] == ["power.svg"]

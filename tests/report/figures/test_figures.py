@@ -17,11 +17,12 @@ from dpaudit.claims import PureDP
 from dpaudit.errors import InvalidSpec
 from dpaudit.report.figures import Drawing, history_drawing, study, suite_drawing
 from dpaudit.report.figures.distributions import distributions
-from dpaudit.report.figures.panel import DARK, LIGHT, STYLE, Scale, breadth, fitted, number, padded
+from dpaudit.report.figures.panel import DARK, GLYPHS, LIGHT, STYLE, Scale, breadth, fitted, number, padded
 from dpaudit.report.figures.study import grouped
 from dpaudit.results.display import Verdict
 from dpaudit.results.observations import Histogram
 from dpaudit.results.suite import SuiteEntry, SuiteResult
+from dpaudit.sweeps import Sweep
 from tests.cases import for_each
 from tests.golden import example
 from tests.report import hostile
@@ -45,7 +46,7 @@ def pictures(name: str) -> list[Drawing | None]:
         distributions(made),
         suite_drawing(hostile.suite(name), ["a.html", None]),
         history_drawing([point], name=name),
-        study.claimed_against_certified(rows, heading=name),
+        study.claimed_against_certified(rows),
         study.bound_against_runs(rows),
     ]
 
@@ -229,41 +230,59 @@ def row(**changes: Any) -> dict[str, Any]:
     return made | changes
 
 
-def test_the_scatter_has_a_row_for_each_audit_and_says_what_it_left_out() -> None:
+def test_claimed_against_certified_names_each_mechanism_and_says_what_it_left_out() -> None:
     rows = [
         row(),
-        row(epsilon_lower=1.5, true_epsilon=2.0, verdict="REFUTED"),
+        row(mechanism="broken", epsilon_lower=1.5, true_epsilon=math.inf, verdict="REFUTED"),
+        row(mechanism="trained", epsilon_lower=0.0, true_epsilon=None, estimate=0.7),
         row(epsilon_lower=None, verdict=None, error="no verdict"),
         row(claimed_epsilon="", epsilon_lower=1.0),
         row(claimed_epsilon=math.inf),
     ]
     drawing = study.claimed_against_certified(rows)
-    assert [each[1:] for each in drawing.rows] == [
-        ("1", "0.800", "1.000", "", "not refuted"),
-        ("1", "1.50", "2.000", "", "REFUTED"),
-    ]
+    assert drawing.rows == (
+        ("laplace", "1", "0.800", "1.000", "", "", "not refuted"),
+        ("broken", "1", "1.50", "inf", "", "", "REFUTED"),
+        ("trained", "1", "0", "", "", "0.7", "not refuted"),
+    )
     assert "3 rows of the table had no numbers" in drawing.description
+    said = ["".join(each.itertext()) for each in tree(drawing.svg).iter(f"{SVG}text")]
+    assert {"laplace", "broken", "trained", "less", "∞", "estimate, not certified", "exact loss"} <= {*said}
+    many = [
+        row(mechanism=f"m{k % 40}", **{"parameters.epsilon": float(k), "claimed_epsilon": 1.0 + k}) for k in range(80)
+    ]
+    told = ["".join(each.itertext()) for each in tree(study.claimed_against_certified(many).svg).iter(f"{SVG}text")]
+    assert sum(text.startswith("m") for text in told) == 40  # a row for each mechanism where there are too many
 
 
-def test_marks_of_the_scatter_stand_above_the_level_of_their_claim_where_it_is_exceeded() -> None:
-    """Audits of one claim stand beside each other; none may seem to exceed a claim that it keeps."""
-    rng = random.Random(11)
-    rows = []
-    for claimed in (0.1, 1.0, 8.0):
-        for _ in range(12):
-            lower = claimed * rng.uniform(0.5, 1.5)
-            rows.append(row(claimed_epsilon=claimed, epsilon_lower=lower, true_epsilon=None,
-                            verdict="REFUTED" if lower > claimed else "NOT_REFUTED"))  # fmt: skip
-    svg = study.claimed_against_certified(rows).svg
-    levels = lines(svg, "claim")[1:]  # after the key
-    assert len(levels) == 3
-    seen = {colour: marks(svg, colour)[1:] for colour in ("refuted", "first")}
-    for colour, places in seen.items():
-        for x, y in places:
-            (level,) = (level for level in levels if level[0][0] <= x <= level[-1][0])
-            assert (y < level[0][1]) is (colour == "refuted")
-    assert len(seen["refuted"]) == sum(each["verdict"] == "REFUTED" for each in rows)
-    assert len(seen["refuted"]) + len(seen["first"]) == len(rows)
+def test_what_exceeds_its_claim_lies_right_of_it_and_what_chance_explains_is_marked() -> None:
+    p_values = {"both": 1e-6, "alone": 0.04, "kept": 0.5}
+    rows = [
+        row(mechanism=name, confidence=0.95, p_value=p, epsilon_lower=lower, true_epsilon=true,
+            verdict="NOT_REFUTED" if name == "kept" else "REFUTED")
+        for (name, p), lower, true in zip(p_values.items(), (1.8, 1.01, 0.9), (2.0, 1.0, 1.0), strict=True)
+    ]  # fmt: skip
+    assert study.together(rows) == [True, False, False]
+    drawing = study.claimed_against_certified(rows)
+    assert [each[-1] for each in drawing.rows] == ["REFUTED", "REFUTED, alone, above the exact loss", "not refuted"]
+    assert "not together with the others (Holm). A square marks a bound above the exact loss" in drawing.description
+    claims = [stroke[0] for stroke in lines(drawing.svg, "claim")[1:]]
+    (both,), (kept,) = (marks(drawing.svg, colour)[1:] for colour in ("refuted", "first"))
+    alone, wrong = marks(drawing.svg, "paper")[-1], marks(drawing.svg, "paper")[-2]  # those that are hollow
+    assert kept[0] < claims[2][0] < alone[0] < both[0]
+    assert wrong == pytest.approx(alone, abs=0.1)  # around the bound that is wrong
+
+
+def test_a_name_says_what_tells_its_row_from_the_others_and_no_more() -> None:
+    rows = [
+        row(mechanism=name, claim=f"{epsilon:g}-DP", pair=f"{name}, default", **{"parameters.epsilon": epsilon})
+        for name, epsilon in (("laplace", 0.5), ("laplace", 1.0), ("geometric", 0.5))
+    ]
+    assert study.labels(rows) == ["laplace, epsilon 0.5", "laplace, epsilon 1", "geometric"]
+    rows += [row(mechanism="geometric", certifier="unconditional", claim="1-DP")]
+    assert study.labels(rows)[2:] == ["geometric, epsilon 0.5", "geometric"]
+    assert study.labels(rows[:2]) == ["epsilon 0.5", "epsilon 1"]
+    assert study.labels(rows[:2], mechanism=True) == ["laplace, epsilon 0.5", "laplace, epsilon 1"]
 
 
 def test_lines_are_told_apart_by_what_differs_and_take_medians() -> None:
@@ -326,14 +345,40 @@ def test_a_table_without_numbers_is_not_drawn(draw: Any) -> None:
 
 def test_files_are_the_same_every_time(tmp_path: Path) -> None:
     rows = [row(runs=runs, epsilon_lower=runs / 2_000.0) for runs in (100, 1_000)]
-    for suffix, head in ((".png", b"\x89PNG\r\n"), (".svg", b"<?xml")):
+    for suffix, head in ((".png", b"\x89PNG\r\n"), (".svg", b"<?xml"), (".pdf", b"%PDF")):
         one = study.bound_against_runs(rows).save(tmp_path / f"one{suffix}").read_bytes()
         with matplotlib.rc_context({"lines.linewidth": 7.0, "savefig.dpi": 10.0}):
             other = study.bound_against_runs(rows).save(tmp_path / "deep" / f"other{suffix}").read_bytes()
         assert one == other
         assert one.startswith(head)
         assert b"matplotlib" not in one.lower()
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["deep", "one.png", "one.svg"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["deep", "one.pdf", "one.png", "one.svg"]
+
+
+@for_each(("size", "inches"), [("column", 3.33), ("text", 7.0), (5.5, 5.5)])
+def test_a_figure_for_print_is_as_wide_as_it_is_asked_to_be(size: Any, inches: float, tmp_path: Path) -> None:
+    table = Sweep(tuple(row(mechanism=name, runs=runs) for name in ("laplace", "a name of fifty letters " * 2)
+                        for runs in (100, 1_000)))  # fmt: skip
+    for kind in ("claimed_against_certified", "bound_against_runs"):
+        drawing = table.plot(kind, size=size, style="paper")
+        assert f'width="{inches * 72:.6g}pt"' in drawing.svg
+        pdf = drawing.save(tmp_path / "figure.pdf").read_bytes()
+        width = float(re.search(rb"/MediaBox \[\s*0 0 ([\d.]+)", pdf)[1])  # type: ignore[index]
+        assert width == pytest.approx(inches * 72, abs=0.01)
+        assert b"/Type3" not in pdf
+        assert "prefers-color-scheme" not in drawing.save(tmp_path / "figure.svg").read_text()
+        words = [each for each in drawing.panel.shapes if hasattr(each, "text")]
+        assert all(8.0 <= each.size * drawing.panel.sheet.points <= 9.0 for each in words)
+        assert all(
+            each.x + (each.to == "left") * GLYPHS["paper"] * len(each.text) * each.size <= drawing.panel.width
+            for each in words
+        )
+
+
+@for_each("asked", [{"size": "page"}, {"size": 0.5}, {"size": True}, {"style": "poster"}])
+def test_a_size_that_no_paper_has_is_refused(asked: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSpec, match="must be"):
+        Sweep((row(),)).plot(**asked)
 
 
 def test_a_history_holds_its_points_in_order() -> None:

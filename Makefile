@@ -170,7 +170,7 @@ comma := ,
 space := $(subst ,, )
 $(VENV)/.ready-audit: EXTRAS := audits,verify,plots
 $(VENV)/.ready-test: EXTRAS := $(subst $(space),$(comma),$(TESTED))
-$(VENV)/.ready-docs: EXTRAS := docs,verify
+$(VENV)/.ready-docs: EXTRAS := docs,verify,plots
 $(VENV)/.ready-audit $(VENV)/.ready-test $(VENV)/.ready-docs: pyproject.toml requirements/test.txt $(if $(NEWEST),today)
 	$(call environment,$(VENV))
 	@echo "installing dpaudit[$(if $(NEWEST),$(EXTRAS),every extra of the lock)] into $(VENV); this takes a minute or two"

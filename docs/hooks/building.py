@@ -42,7 +42,8 @@ def on_files(files: Files, config: Any) -> Files:
     for path, name in OF_REPOSITORY.items():
         files.append(File.generated(config, path, content=_of_repository(ROOT / name)))
     files.append(File.generated(config, COLOURS, content=shown.colours()))
-    files.append(File.generated(config, "notebook.md", content=worked.page()))
+    for name, notebook in worked.NOTEBOOKS.items():
+        files.append(File.generated(config, name, content=worked.page(notebook)))
     return files
 
 

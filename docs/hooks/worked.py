@@ -1,4 +1,4 @@
-"""The worked notebook: its cells are run when the site is built, and stand on a page with what they show."""
+"""The worked notebooks: their cells are run when the site is built, and stand on a page with what they show."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import Any
 
 from reference.text import fenced
 
-NOTEBOOK = Path(__file__).parents[1] / "notebook.ipynb"
+NOTEBOOKS = {f"{path.stem}.md": path for path in sorted(Path(__file__).parents[1].glob("*.ipynb"))}  # by their pages
 
 
-def page() -> str:
-    """The notebook as Markdown: its own words, its code, and what each cell prints and shows, run here and now."""
-    return "\n\n".join([*parts(NOTEBOOK), f"The notebook itself: [{NOTEBOOK.name}]({NOTEBOOK.name})."]) + "\n"
+def page(path: Path) -> str:
+    """A notebook as Markdown: its own words, its code, and what each cell prints and shows, run here and now."""
+    return "\n\n".join([*parts(path), f"The notebook itself: [{path.name}]({path.name})."]) + "\n"
 
 
 def parts(path: Path) -> Iterator[str]:

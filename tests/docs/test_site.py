@@ -87,6 +87,9 @@ def test_the_notebook_was_run_and_shows_what_its_words_say(site: Path) -> None:
     assert re.findall(r"<td[^>]*>(REFUTED|not refuted)</td>", table) == ["REFUTED", *["not refuted"] * 3]
     assert "claimed 1" in shown
     assert (site / "notebook.ipynb").is_file()
+    figure = (site / "paper.html").read_text(encoding="utf-8")
+    assert re.findall(r">(own_svt|clipped_mean|above_threshold)</text>", figure)  # the figure names its mechanisms
+    assert re.search(r"(?s)<td[^>]*>own_svt</td>.{,400}>REFUTED<", figure)
 
 
 @pytest.fixture(scope="module")

@@ -78,7 +78,7 @@ class Drawing:
 
     def _repr_html_(self) -> str:
         """The figure with its colours, for a notebook, light or dark as that is."""
-        return f'<div class="dpaudit-shown"><style>{NOTEBOOK}</style>{escape(self.title)}{self.svg}</div>'
+        return f'<div class="dpaudit-shown"><style>{NOTEBOOK}</style><div>{escape(self.title)}</div>{self.svg}</div>'
 
 
 def undrawn(line: str) -> Drawing:

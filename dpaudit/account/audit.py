@@ -455,7 +455,7 @@ TOPICS: tuple[Topic[AuditFacts], ...] = (
     Topic("what to do", Level.PAGE_ONE, to_do),
     Topic(BEFORE, Level.PAGE_ONE, _if(False, _of(before), ()), _if(False, lambda facts: facts.seen, None)),
     Topic("missing for a decision", Level.PAGE_ONE, _if(False, missing, ())),
-    Topic("not shown", Level.PAGE_ONE, _of(_not_shown)),
+    Topic("what it does not show", Level.PAGE_ONE, _of(_not_shown)),
     Topic("repeat", Level.PAGE_ONE, lambda facts: (repetition(facts.result),), code=_of(repeat)),
     Topic("expected", Level.DETAIL, lambda facts: expectation(facts.entry)),
     Topic(OR_ELSE, Level.DETAIL, or_else),

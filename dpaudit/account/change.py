@@ -165,8 +165,8 @@ class Comparison:
 
 
 RULE = (
-    "A bound rose beyond noise where the new one lies above the upper Clopper-Pearson limit of what the old event "
-    "loses, at the error probability of the old certificate."
+    "A bound rose beyond noise if it is above the upper Clopper-Pearson limit of what the old event loses, at the "
+    "error probability of the old certificate."
 )
 MISSED = "A rise that is smaller than both intervals together is not seen; a claim that became refuted always is."
 NO_PROOF = "the bounds alone prove nothing of the mechanism"
@@ -203,8 +203,8 @@ def _chance(comparison: Comparison) -> tuple[str, ...]:
     if not comparison.compared:
         return ("No audit with a verdict is in both: there was nothing to compare.",)
     many, chance = comparison.rise_checks, p_text(comparison.false_alarm)
-    alarms = f"{counted(many, 'bound')} {'was' if many == 1 else 'were'} held against the old: one of them rises by "
-    alarms += f"chance with probability {chance} at most, if no new event loses more."
+    alarms = f"{counted(many, 'bound')} compared: if no event loses more, one rises by chance with probability at "
+    alarms += f"most {chance}."
     return (RULE, *([alarms] if many else []), MISSED)
 
 

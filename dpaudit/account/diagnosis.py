@@ -86,8 +86,9 @@ ADVICE = {  # by kind: what to look at, what usually mends it
         "sort what is returned in an order that does not depend on the data",
     ),
     "support": (
-        "where the answers come from: a list, a range or limits that are read off the data, or a step without noise",
-        "choose among answers that are fixed beforehand, each of them possible whatever the data are",
+        "where the answers come from: a list, a range or limits that are read off the data, a step without noise, or "
+        "noise that has few values, as from few seeds",
+        "make every answer possible whatever the data are, by noise of full size or a choice that is fixed beforehand",
     ),
     "probabilities": (
         "how the probabilities follow from epsilon: the chance of a true answer, the weights of the candidates "

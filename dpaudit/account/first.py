@@ -303,6 +303,7 @@ def finding_lines(facts: AuditFacts) -> tuple[str, ...]:
     result, kind = facts.result, facts.kind
     if reason := cause(result):
         told = kind is None or kind.sentence in reason or not result.certificate.refuted  # of bits alone in the reason
+        told = told or (kind is not None and kind.kind == "failure" and reason.startswith("the mechanism "))
         more = [] if kind is None or told else [sentence(kind.sentence)]
         bits = bits_cause(result) if result.refuted else ""
         return differ(result), sentence(reason), *more, *([f"And by {bits}."] if bits else [])

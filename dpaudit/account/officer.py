@@ -4,7 +4,7 @@ import hashlib
 import math
 from collections.abc import Mapping
 
-from dpaudit.account.first import AuditFacts
+from dpaudit.account.first import AuditFacts, sentence
 from dpaudit.account.statements import (
     STILL_REFUTED,
     UNSURE,
@@ -29,6 +29,7 @@ from dpaudit.results.suite import SuiteEntry
 
 RARE = 10  # fewer hits hardly distinguish an event from chance
 
+OTHERS = "Other data may lose more."
 ENOUGH = "It would have caught what the table says, and may have missed what is smaller or rarer."
 BEYOND = (
     "How the data were collected, who has access to them, and how a budget is kept over several releases were not "
@@ -83,10 +84,10 @@ def before(result: AuditResult) -> tuple[str, ...]:
     """What whoever relies on the claim has to ask: who is protected, whether the pairs are the worst, what was seen."""
     tried, pairs = kinds_tried(result), counted(len(result.spec["pairs"]), "pair")
     if tried:
-        of = f"{pairs} made of the given data: {tried}. Other data may lose more."
+        of = f"{pairs} made of the given data: {tried}. {OTHERS}"
     else:
         were = "was" if pairs == "1 pair" else "were"
-        of = f"{pairs} {were} tried, given by hand; data= makes unfriendly ones too. Other datasets may lose more."
+        of = f"{pairs} {were} tried, given by hand; data= makes unfriendly ones too (outliers, NaN, no data). {OTHERS}"
     lines = [f"Who is protected? {' '.join(unit(result))}", f"Are these the worst neighbours? {of}"]
     if not result.evidence.runs:
         return tuple(lines)
@@ -106,7 +107,7 @@ def missing(facts: AuditFacts) -> tuple[str, ...]:
         left.append(f"{' and '.join(names)} (record)")
     if table is not None and table.rows[-1][1:] == (UNSURE,):
         left.append(f"enough runs for leaks that show once in {table.rows[-1][0]}")
-    return (f"{'; '.join(left)}.",) if left else ()
+    return (sentence("; ".join(left)),) if left else ()
 
 
 def too_rare(result: AuditResult) -> tuple[str, ...]:

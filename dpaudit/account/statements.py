@@ -140,8 +140,8 @@ def certified(result: AuditResult, *, digits: int = 3) -> str:
 def beyond(result: AuditResult) -> str:
     """The bound and the claim that it is beyond, in as few words: `epsilon >= 1.98 > 1 at delta 1e-06`."""
     text, at, where = certified(result).partition(" at ")
-    more = "" if " > " in text else f" > {claimed(result)}"
-    return f"{text}{more}{at}{where}{trusted(result)}{supposed(result)}"
+    more = ("" if " > " in text else f" > {claimed(result)}") + (" if neighbours" if result.on_trust else "")
+    return f"{text}{more}{at}{where}{supposed(result)}"
 
 
 @standing(str)
@@ -565,8 +565,8 @@ def control_lines(result: AuditResult) -> tuple[str, ...]:
     lines = [_of_place(result, place, controls) for place, controls in places.items()]
     if not any(map(smallest_seen, places.values())):
         lines.append("no control was caught: give more runs")
-    lines.append("a control is the mechanism with a leak put into it, as telling as stated, in the place named")
-    lines.append("it shows what search and certification together see of leaks of this kind, and of no other")
+    lines.append("a control is the mechanism with a leak of the stated size put into the place named")
+    lines.append("it shows what search and certification together see of such leaks, and of no others")
     return tuple(lines)
 
 

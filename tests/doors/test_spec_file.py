@@ -113,7 +113,7 @@ def test_pairs_are_made_of_a_dataset_that_a_spec_writes_down_or_names(dpaudit: R
     assert set(named["adjacency"]) == {"records"}
     assert {pair["name"].partition(":")[0] for pair in written["spec"]["pairs"]} == {"drop one", "empty"}
     page = next(Path("out").glob("it-*.html")).read_text()
-    assert "Kinds of pairs that were tried: a record less, the empty dataset; not tried: a duplicate more," in page
+    assert "made of the given data: a record less, the empty dataset; not tried: a duplicate more," in page
 
 
 def test_the_command_line_goes_before_the_spec_and_that_before_the_project(write: Write, folder: Path) -> None:

@@ -145,7 +145,7 @@ def test_a_comparison_states_its_false_alarms_in_all() -> None:
     assert (same.rise_checks, same.false_alarm) == (0, 0.0)  # equal counts are not held against each other
     found = compare(old, [made.half(made.counted(100_100, 50_100, seed=1, name=name)) for name in "abc"])
     assert (found.rise_checks, round(found.false_alarm, 9)) == (3, 0.006)
-    told = "3 bounds were held against the old: one of them rises by chance with probability 0.006 at most"
+    told = "3 bounds compared: if no event loses more, one rises by chance with probability at most 0.006."
     assert any(told in line for line in comparison_lines(found, "any"))
 
 
@@ -188,7 +188,7 @@ def test_a_comparison_opens_with_what_it_found_and_closes_with_its_rule() -> Non
     assert lines[0] == "2 audits compared: 1 regression; 1 became refuted, 1 same counts; exit code 1"
     assert [line.split() for line in lines[1:3]] == [["old", "x"], ["new", "y"]]
     assert sum("other" in line for line in lines) == 0  # what did not change is only counted
-    assert "A bound rose beyond noise where" in lines[-3]
+    assert "A bound rose beyond noise if" in lines[-3]
     empty = comparison_lines(compare([], []), "regression")[-1]
     assert empty.endswith("No audit with a verdict is in both: there was nothing to compare.")
 

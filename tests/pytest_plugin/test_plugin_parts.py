@@ -217,7 +217,7 @@ def test_what_did_not_fail_its_test_is_told() -> None:
 
 
 def test_the_bound_is_the_last_to_go_where_a_line_is_short() -> None:
-    near = "epsilon >= 1.81 > 0.5 on trust"
+    near = "epsilon >= 1.81 > 0.5 if neighbours"
     forms = pytest_plugin.short_forms(ClaimRefuted("...", f"{near} at delta 1e-06"))
     assert forms == [f"REFUTED {near} at delta 1e-06", f"REFUTED {near}", near]
     assert pytest_plugin.short_forms(UnsoundAudit("drift")) == ["NO VERDICT drift"]

@@ -11,7 +11,7 @@ PYTHON  ?= $(shell for python in python3 python3.14 python3.13 python3.12 python
 export PYTHONNOUSERSITE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: mutants help audit lectures lectures-seeds literature literature-full research quick test nightly oldest test-browser prove-random docs picture bench package sbom lock fuzz \
+.PHONY: mutants help audit lectures lectures-seeds literature literature-full research quick test nightly oldest sentences test-browser prove-random docs picture bench package sbom lock fuzz \
         audit-libraries audit-training clean today
 .DELETE_ON_ERROR:
 
@@ -33,6 +33,7 @@ help:
 	@echo "make picture          takes the picture of a report that README shows, in headless Chromium, into docs/assets/"
 	@echo "make bench            speed, memory, validity and tightness tables (long)"
 	@echo "make package          builds sdist and wheel into dist/ and tries the wheel in a fresh environment"
+	@echo "make sentences        lists every sentence that a user can meet, by room"
 	@echo "make sbom             writes dist/dpaudit.cdx.json: what the wheel brings with it, at the versions of the lock"
 	@echo "make lock             writes requirements/ anew: the newest versions that pyproject.toml allows, with hashes"
 	@echo "make audit-libraries  audits each library of audits/libraries in an environment of its own, into reports/libraries/ (half an hour; SLOW=1: all)"
@@ -113,6 +114,9 @@ picture: $(VENV)/.ready-test
 
 prove-random: $(VENV)/.ready-test
 	$(RUN) -m pytest -q -m slow tests/verify/test_cross_examination.py
+
+sentences:
+	@$(PYTHON) scripts/sentences.py
 
 fuzz: $(VENV)/.ready-test
 	$(RUN) -m benchmarks fuzz

@@ -67,6 +67,22 @@ def test_every_goal_and_file_that_a_contributor_is_told_of_is_there() -> None:
     assert not [path for path in paths if not (ROOT / path).exists()]
 
 
+def test_every_sentence_is_listed_with_its_place_and_values_as_templates() -> None:
+    listed = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "sentences.py"], capture_output=True, text=True, check=True
+    )
+    for known in (
+        r"api/audits\.py:\d+: \{call\} has no keyword \{word\}\{meant\(",
+        r"cli/commands\.py:\d+: Audit one function, without a spec file\. ",
+        r"cli/commands\.py:\d+: The claimed epsilon; with --delta",
+        r"mechanisms/importing\.py:\d+: \{reference\}: there is no module \{module\}; \{cure\}",
+        r"options\.py:\d+: Executions to spend on each \{audit\}\.",
+        r"account/templates\.py:\d+: ",
+    ):
+        assert re.search(rf"^{known}", listed.stdout, re.MULTILINE), known
+    assert not re.search(r"^base/validate\.py:\d+: Checks of ", listed.stdout, re.MULTILINE)  # a docstring
+
+
 def test_workflows_run_goals_that_are_there() -> None:
     goals = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     for path in (ROOT / ".github" / "workflows").glob("*.yml"):

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from dpaudit import adapters as adapters
     from dpaudit.api.audits import audit as audit
     from dpaudit.api.audits import bracket as bracket
-    from dpaudit.api.existing import load as load
-    from dpaudit.api.existing import load_suite as load_suite
     from dpaudit.api.existing import recheck as recheck
     from dpaudit.api.existing import write_report as write_report
     from dpaudit.api.look import look as look
@@ -48,6 +46,8 @@ if TYPE_CHECKING:
     from dpaudit.results.bounds import UpperBound as UpperBound
     from dpaudit.results.display import Verdict as Verdict
     from dpaudit.results.result import AuditResult as AuditResult
+    from dpaudit.results.stored import load as load
+    from dpaudit.results.stored import load_suite as load_suite
     from dpaudit.results.suite import SuiteResult as SuiteResult
     from dpaudit.scores import AttackCounts as AttackCounts
     from dpaudit.scores import FewRuns as FewRuns
@@ -64,7 +64,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "dpaudit.api.audits": "audit bracket",
-    "dpaudit.api.existing": "load load_suite recheck write_report",
+    "dpaudit.api.existing": "recheck write_report",
+    "dpaudit.results.stored": "load load_suite",
     "dpaudit.auditing": "AuditSpec",
     "dpaudit.auditing.watching": "AuditInterrupted",
     "dpaudit.results.result": "AuditResult",

@@ -44,7 +44,7 @@ def loaded(code: str) -> set[str]:
     ("code", "not_loaded"),
     [
         ("import dpaudit", (*HEAVY, "numpy", "joblib", "click", "msgspec")),
-        (PUBLIC, (*HEAVY, "joblib", "click", "msgspec")),
+        (PUBLIC, (*HEAVY, "joblib", "click")),
         (HELP, (*HEAVY, "numpy", "joblib", "msgspec")),
         (ROOMS, ("pytest",)),  # modules are there after the import, and cost nothing before
     ],

@@ -44,7 +44,7 @@ from dpaudit.claims import Relation
 from dpaudit.events import Partition
 from dpaudit.results.display import Verdict
 from dpaudit.results.observations import LINES, Explanation
-from dpaudit.results.result import AuditResult
+from dpaudit.results.result import AuditResult, crossed, part_of
 from dpaudit.results.suite import SuiteEntry
 
 AUDIT = "Audit of a differential privacy claim"
@@ -209,12 +209,12 @@ def _bound(facts: AuditFacts) -> tuple[str, ...]:
 
 def _cross_check(facts: AuditFacts) -> tuple[str, ...]:
     result = facts.result
-    crossed = result.crossed()
-    if crossed is None or not result.evidence.runs:  # there is nothing to check in no runs
+    check = crossed(result)
+    if check is None or not result.evidence.runs:  # there is nothing to check in no runs
         return ()
-    if isinstance(crossed, str):
-        return (f"not made: {clean(crossed)}; the verdict and the bound do not depend on it",)
-    lower = bound(crossed, digits=6)
+    if isinstance(check, str):
+        return (f"not made: {clean(check)}; the verdict and the bound do not depend on it",)
+    lower = bound(check, digits=6)
     return (f"epsilon >= {lower}{at_delta(result.certificate.delta)} by two Clopper-Pearson intervals (statsmodels)",)
 
 
@@ -261,7 +261,7 @@ def _made_with(facts: AuditFacts) -> tuple[str, ...]:
     if provenance.get("max_time_s") is not None:
         limit = exact(provenance["max_time_s"])
         lines.append(f"the number of runs was chosen, before each stage, to fit {limit} s, start and imports included")
-    stones, part = result.milestones, result.part(result.evidence)
+    stones, part = result.milestones, part_of(result, result.evidence)
     if stones is not None and part < 1.0:
         lines.append(
             f"{stones.planned_runs:,} certifying runs were planned, and {len(stones.ends)} milestones fixed before the "

@@ -26,6 +26,7 @@ from dpaudit.base.quoting import LONGEST_DATA, clean, line, standing
 from dpaudit.base.validate import error_probability, exact
 from dpaudit.certify import Binned, Certificate
 from dpaudit.certify.certifiers import MASSES, narrowest
+from dpaudit.certify.sequential import p_value
 from dpaudit.claims import Claim, Relation
 from dpaudit.results.bounds import BracketVerdict
 from dpaudit.results.certification import AuditEvidence
@@ -335,7 +336,7 @@ def bet_lines(result: AuditResult) -> tuple[str, ...]:
         f"a part {exact(share)} of the error probability is for stopping early (wealth of {1 / (share * alpha):,.0f} "
         f"refutes), the rest for the fixed bound",
     ]
-    log = -math.log(max(result.bets_p_value, 1e-300))
+    log = -math.log(max(p_value(result.blocks, result.claim), 1e-300))
     lines.append(f"the largest wealth was {f'{math.exp(log):,.3g}' if log < 30.0 else f'e^{log:.1f}'}")
     if result.stopped_early:
         lines.append("stopped there: the claim was refuted before the runs were spent")

@@ -40,7 +40,7 @@ def by_name(call: Asked) -> Asked:
     def asked(*given: Any, **keywords: Any) -> Any:
         if len(given) > len(places):
             rest = "name the others, as in pair=(first, second), epsilon=1.0"
-            raise InvalidSpec(f"{call.__name__} takes {' and '.join(places)} without a keyword; {rest}")
+            raise InvalidSpec(f"{call.__name__} takes {' and '.join(places)} without a name; {rest}")
         check_keywords(call.__name__, keywords, known)
         return call(*given, **keywords)
 
@@ -90,38 +90,34 @@ def audit(
 ) -> AuditResult:
     """Audits a mechanism on adjacent datasets and certifies a lower bound on its true epsilon.
 
-    `mechanism` is `f(data, rng)` or `f(data)` for one run, `dpaudit.batched(f)`, `dpaudit.built_by(make)`,
-    `dpaudit.command([...])` or a name "module:function". `pair` is (first, second) or an `AdjacentPair`,
-    `pairs` several of them: the best is found on search runs and certified on fresh ones. A Hypothesis strategy that
-    draws pairs stands for the first of them that it draws from `seed`. With `data`, one example dataset, pairs are made
-    of it under the relation (`add_or_remove_one` where none is stated, and the result says so); `pairs` may then name
-    the patterns, as `stock_pairs` has them. The claim is `claim`, or `epsilon` with `delta`;
-    `relation` says who is a neighbour of whom, and is then checked; under `add_or_remove_user`, where a user may own
-    several records, `user` is the column, key or position that says whose each one is. `parameters` are further
-    keywords of the function, of what `batched` marks or `built_by` calls. `name` is what the result is called, the
-    mechanism's own by default.
-    `runs` caps all executions (left out: 1,000,000, or as few as 10,000 where a short probe says that these would take
-    more than about a minute, and none with `max_time_s`), `max_time_s` (seconds) the time: a short probe, and a look
-    at the clock before certification, choose fewer runs where not all fit. The calls of one run that confirm a
-    refutation of a batched mechanism, or the fresh processes of a factory, come beyond them. `run_timeout_s`
-    (seconds) makes a run that hangs an output. `n_jobs` and `backend` are joblib's and never change the answer.
-    `isolation="process"` runs the mechanism in processes of its own and counts its outputs outside of them, where it
-    cannot reach the counts; "none", the default here, counts where it runs. Neither changes the answer.
-    `ledger` is a file that keeps what was counted as it comes, and the result: after Ctrl-C (`AuditInterrupted`) or a
-    kill, the same call goes on from there. `progress` left out shows a bar on a terminal and in a notebook, and
-    everywhere how long an audit of more than a minute takes; True is lines where there is no terminal, False no bar.
+    What runs: `mechanism` is `f(data, rng)` or `f(data)` for one run, `dpaudit.batched(f)`, `dpaudit.built_by(make)`,
+    `dpaudit.command([...])`, one of `dpaudit.adapters`, which brings claim and pairs of its own, or a name
+    "module:function". `parameters` are further keywords of the function, `name` is what the result is called.
 
-    `stopping="anytime"` stops as soon as the claim is refuted, at a part `sequential_share` of the error
-    probability; the rest is for the fixed bound at the end. `certifier` is the name of one
-    of `dpaudit.certify.CERTIFIERS`; left out, the form of the claim chooses it. `certify_pairs` of several pairs are
-    certified (Holm).
-    `representation=True` also looks at the bits of floating-point outputs, a finding of its own. `detect`, such as
-    {"epsilon": 1.2, "mass": 0.01}, is a power that the audit must have, its search counted in
-    (`AuditResult.power_reached`). `controls` repeats spiked controls so many times: the same audit of the mechanism
-    with a known leak put into it, in each place that its outputs have. `upper` (a `dpaudit.UpperBound`) is known from
-    elsewhere; the verdict stays the audit's own. A mechanism of `dpaudit.adapters` brings claim and pairs of its own.
-    `record` is what only people know, for reports: owner, source (of the claim), unit (of privacy), releases (how
-    many), data (their origin), reviewer; each may be left out.
+    On what: `pair` is (first, second) or an `AdjacentPair`, `pairs` are several (the worst is found on search runs and
+    certified on fresh ones) or a Hypothesis strategy, drawn from `seed`. Of `data`, one example dataset, pairs are
+    made under the relation (`add_or_remove_one` where none is stated, and the result says so); `pairs` may then name
+    patterns, as `stock_pairs` has them. Under `add_or_remove_user`, `user` is the column, key or position that says
+    whose each record is.
+
+    What is promised: `claim`, or `epsilon` with `delta`. `relation` says who is a neighbour, and is then checked.
+
+    How much: `runs` caps all executions (left out: 1,000,000, or as few as 10,000 where these would take more than
+    about a minute), `max_time_s` (seconds) the time; the calls or processes that confirm a refutation of a batched
+    mechanism or a factory come beyond them. `run_timeout_s` (seconds) makes a run that hangs an output.
+    `stopping="anytime"` stops as soon as the claim is refuted, at a part `sequential_share` of the error probability.
+    `certifier` names one of `dpaudit.certify.CERTIFIERS`; left out, the form of the claim chooses. `certify_pairs` of
+    several pairs are certified (Holm). `representation=True` also looks at the bits of floats, a finding of its own.
+    `detect`, such as {"epsilon": 1.2, "mass": 0.01}, is a power that the audit must have, its search counted in.
+    `controls` repeats the audit so many times with a known leak put in, in each place that outputs have. `upper` (a
+    `dpaudit.UpperBound`) is known from elsewhere; the verdict stays the audit's own.
+
+    How it runs, which never changes the answer: `n_jobs` and `backend` are joblib's. `isolation="process"` counts
+    outputs where the mechanism cannot reach the counts; "none", the default here, where it runs. `ledger` is a file
+    that keeps what was counted: after Ctrl-C (`AuditInterrupted`) or a kill, the same call goes on from there.
+    `progress` left out shows a bar on terminals and in notebooks, and how long it takes where that is more than a
+    minute; True is lines where there is no terminal, False no bar. `record` is what only people know, for reports:
+    owner, source (of the claim), unit (of privacy), releases, data (their origin), reviewer.
 
     Raises `InvalidSpec` for a question that cannot be asked and `UnsoundAudit` where there is no verdict.
 
@@ -279,13 +275,15 @@ def _claim(claim: Any, epsilon: float | None, delta: float, relation: Any) -> Cl
 
 def _made_of(data: Any, relation: Relation, pair: Any, patterns: Any, user: Any) -> tuple[AdjacentPair, ...]:
     if pair is not None or not (patterns is None or isinstance(patterns, list | tuple)):
-        raise InvalidSpec("of data pairs are made: leave out pair, and give pairs as a list of patterns or not at all")
+        raise InvalidSpec("data= makes the pairs: leave out pair, and let pairs be a list of patterns, or leave it out")
     return pairs_of_data(data, relation, patterns, user)
 
 
 def _pairs(pair: Any, pairs: Any, seed: int) -> tuple[AdjacentPair, ...]:
     if (pair is None) == (pairs is None):
-        raise InvalidSpec("an audit needs datasets: either pair=(first, second) or pairs=[...], or data=rows")
+        raise InvalidSpec(
+            "an audit needs datasets: give pair=(first, second), pairs=[...] or data=rows, one of the three"
+        )
     if pairs is None:
         return (AdjacentPair.of(pair),)
     if is_strategy(pairs):

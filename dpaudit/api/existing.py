@@ -1,4 +1,4 @@
-"""Results that exist already: read from files, checked again, written as reports."""
+"""Results that exist already: checked again, written as reports."""
 
 import os
 from dataclasses import replace
@@ -15,20 +15,6 @@ from dpaudit.mechanisms import wrap
 from dpaudit.results.result import AuditResult, recompute
 from dpaudit.results.suite import SuiteResult
 from dpaudit.scores.result import ScoresResult
-
-
-def load(path: str | os.PathLike[str]) -> AuditResult:
-    """The result stored in a JSON file; raises `InvalidSpec` where it is no result or contradicts its counts."""
-    from dpaudit.results.stored import load as load_stored
-
-    return load_stored(path)
-
-
-def load_suite(path: str | os.PathLike[str]) -> SuiteResult:
-    """The suite stored in a suite.json; raises `InvalidSpec` where it is none or contradicts its own results."""
-    from dpaudit.results.stored import load_suite as load_stored
-
-    return load_stored(path)
 
 
 def recheck(result: AuditResult, mechanism: Any = None, fresh: bool = False) -> AuditResult:

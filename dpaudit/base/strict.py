@@ -58,12 +58,12 @@ def stored(value: Any) -> Any:
 def by_fields(value: Any, **derived: object) -> JsonObject:
     """A dataclass as JSON holds it: its fields in their order, or what its class says.
 
-    `KEYS` of a class are fields and properties instead, of which those that are `derived` are given; keys that are
-    `SPARSE` are left out where there is nothing. A `kind` of the class stands first. The keys of what is in `PARTS` of
-    the class stand beside its own.
+    `_KEYS` of a class are fields and properties instead, of which those that are `derived` are given; keys that are
+    `_SPARSE` are left out where there is nothing. A `kind` of the class stands first. The keys of what is in its
+    `_PARTS` stand beside its own.
     """
     kind = type(value)
-    sparse, values, parts = getattr(kind, "SPARSE", ()), _tag(kind), _parts_of(kind)
+    sparse, values, parts = getattr(kind, "_SPARSE", ()), _tag(kind), _parts_of(kind)
     for key in keys_of(kind):
         each = derived[key] if key in derived else getattr(getattr(value, parts[key]) if key in parts else value, key)
         if each or key not in sparse:
@@ -83,7 +83,7 @@ class Written:
 
 def keys_of(kind: Kind) -> tuple[str, ...]:
     """The keys under which a dataclass is stored."""
-    keys: tuple[str, ...] = getattr(kind, "KEYS", None) or tuple(each.name for each in fields(kind))
+    keys: tuple[str, ...] = getattr(kind, "_KEYS", None) or tuple(each.name for each in fields(kind))
     return keys
 
 
@@ -96,7 +96,7 @@ def _tag(kind: Kind) -> JsonObject:
 
 def _parts_of(kind: Kind) -> dict[str, str]:
     """The field that holds each key of a part."""
-    return {key: name for name in getattr(kind, "PARTS", ()) for key in keys_of(_hints(kind)[name])}
+    return {key: name for name in getattr(kind, "_PARTS", ()) for key in keys_of(_hints(kind)[name])}
 
 
 @cache
@@ -336,14 +336,14 @@ class Layout:
 def models(types: Mapping[Kind, Kind], layouts: Mapping[type, Layout] | None = None) -> Callable[[Kind], Kind]:
     """What gives the model of a type: of a dataclass, in which no key may be missing and none may be added.
 
-    `types` stand for others, such as a number with its limits for a number. Keys in `LATER` of the class, which older
+    `types` stand for others, such as a number with its limits for a number. Keys in `_LATER` of the class, which older
     files lack, may be missing; so may a key whose kind in `layouts` is a tuple of the kind and a default.
     """
     import msgspec
 
     def table(kind: Kind) -> Kind:
         more = (layouts or {}).get(kind, Layout())
-        later, sparse = getattr(kind, "LATER", ()), getattr(kind, "SPARSE", ())
+        later, sparse = getattr(kind, "_LATER", ()), getattr(kind, "_SPARSE", ())
         needed, optional, parts = [], {}, _parts_of(kind)
         for key in keys_of(kind):
             if (hint := more.kinds.get(key)) is None:
@@ -438,5 +438,5 @@ def fields_of(kind: Kind, given: JsonObject, own: Own, place: str = "") -> JsonO
     start, hints = f"{place}." if place else "", _hints(kind)
     names = [each.name for each in fields(kind) if each.name in given]
     whole = {name: value_of(hints[name], given[name], own, f"{start}{name}") for name in names}
-    parts = getattr(kind, "PARTS", ())
+    parts = getattr(kind, "_PARTS", ())
     return whole | {name: hints[name](**fields_of(hints[name], given, own, place)) for name in parts}

@@ -107,7 +107,7 @@ class Block:
     q: OpenProbability
     delta: Annotated[float, ("ge", 0.0), ("lt", 1.0)]
     evidence: CoinFlip
-    KEYS: ClassVar = ("event", "event_in_words", "p_side", "p", "q", "delta", "evidence")  # of its stored form
+    _KEYS: ClassVar = ("event", "event_in_words", "p_side", "p", "q", "delta", "evidence")  # of its stored form
 
     def __post_init__(self) -> None:
         for name in ("p", "q"):

@@ -8,15 +8,13 @@ import click
 
 from dpaudit import report
 from dpaudit.account import Level, account, templates
-from dpaudit.auditing.question import Plan
 from dpaudit.auditing.runner import Runner
 from dpaudit.auditing.watching import watching
-from dpaudit.base.strict import parsed
 from dpaudit.claims import Relation
 from dpaudit.cli.bracket import parameters
 from dpaudit.cli.commands import AuditCommand
-from dpaudit.cli.options import layers, report_folder, show, typed_again
-from dpaudit.errors import InvalidSpec, at
+from dpaudit.cli.options import from_json, layers, report_folder, show, typed_again
+from dpaudit.errors import InvalidSpec
 from dpaudit.execution.engine import Engine
 from dpaudit.results.suite import SuiteResult
 from dpaudit.spec.questions import asked_of
@@ -27,20 +25,16 @@ PAIR = "[[34, 51], [34]]"
 
 
 def audit_command(call: AuditCommand) -> int:
-    project = read_settings(Path.cwd())
     folder = None if call.report is None else report_folder(call.report)
     question = asked_of(_table(call), "dpaudit audit", layers(call))
-    workers = next(value for value in (call.jobs, project.jobs, -1) if value is not None)
+    workers = next(value for value in (call.jobs, read_settings(Path.cwd()).jobs, -1) if value is not None)
     repeat = typed_again("--seed", str(question.seed), without=("seed", "report", "no_progress"))
-
-    def origin(planned: Plan) -> dict[str, Any]:
-        return {"command": repeat}
 
     with (
         watching(1, question.name, shown=not call.no_progress) as watcher,
         Engine(workers, supervised=True, isolation=question.isolation) as engine,
     ):
-        result = Runner(engine, progress=watcher, origin=origin).run(question)
+        result = Runner(engine, progress=watcher, origin=lambda planned: {"command": repeat}).run(question)
     show("\n".join(account(result, Level.PAGE_ONE).lines(templates.WHOLE)))
     if folder is not None:
         click.echo(f"report: {report.write_suite(SuiteResult.of([result]), folder)[-1]}")
@@ -64,14 +58,14 @@ def _table(call: AuditCommand) -> dict[str, Any]:
         "name": call.function.rpartition(":")[2],
         "mechanism": call.function,
         "parameters": parameters(call.params),
-        "claim": claim or (None if call.claim is None else _json("--claim", call.claim, '{"mu": 1.0}')),
+        "claim": claim or (None if call.claim is None else _read("--claim", call.claim, '{"mu": 1.0}')),
         "relation": call.relation,
     }
     if call.data is not None:
-        table["data"] = _json("--data", call.data, "[34, 51, 29]")
+        table["data"] = _read("--data", call.data, "[34, 51, 29]")
         table["relation"] = call.relation or Relation.ADD_OR_REMOVE_ONE.value
     if call.pair is not None:
-        both = _json("--pair", call.pair, PAIR)
+        both = _read("--pair", call.pair, PAIR)
         if isinstance(both, list):
             if len(both) != 2:
                 raise InvalidSpec(f"--pair: give two datasets, such as {PAIR}, got {len(both)}")
@@ -80,10 +74,6 @@ def _table(call: AuditCommand) -> dict[str, Any]:
     return {key: value for key, value in table.items() if value is not None}
 
 
-def _json(option: str, text: str, example: str) -> Any:
-    """The value of an option, or the name that a worker imports: a text is read, never evaluated."""
-    if REFERENCE.fullmatch(text):
-        return text
-    cure = f"give JSON such as {example}, or MODULE:FUNCTION"
-    with at(option):
-        return parsed(text, cure=cure, not_json=cure)
+def _read(option: str, text: str, example: str) -> Any:
+    """The value of an option, or the name that a worker imports."""
+    return text if REFERENCE.fullmatch(text) else from_json(option, text, f"{example}, or MODULE:FUNCTION")

@@ -10,10 +10,9 @@ import click
 from dpaudit.account import templates
 from dpaudit.base import validate
 from dpaudit.base.quoting import clean
-from dpaudit.base.strict import parsed
 from dpaudit.cli.commands import BracketCommand, CheckProofCommand
-from dpaudit.cli.options import check_writable, one_line, say, show, writing
-from dpaudit.errors import InvalidSpec, at
+from dpaudit.cli.options import check_writable, from_json, one_line, say, show, writing
+from dpaudit.errors import InvalidSpec
 
 if TYPE_CHECKING:
     from dpaudit.verify.bracketing import Joined
@@ -23,7 +22,7 @@ LONGEST = 2_000  # characters of a line
 
 
 def bracket_command(call: BracketCommand) -> int:
-    from dpaudit.cli.catalogue import named
+    from dpaudit.catalogue import find
     from dpaudit.data import AdjacentPair
     from dpaudit.execution.engine import Engine
     from dpaudit.results.bounds import BracketVerdict
@@ -33,7 +32,7 @@ def bracket_command(call: BracketCommand) -> int:
         check_writable("--save", call.save)
     wanted = Wanted(
         claim=_claim(call.claim, call.delta),
-        pair=None if call.pair is None else AdjacentPair.of(_json("--pair", call.pair)),
+        pair=None if call.pair is None else AdjacentPair.of(from_json("--pair", call.pair, "[[0, 0], [1, -1]]")),
         adjacency=call.adjacency,
         answers=call.answers,
         runs=validate.whole("--runs", call.runs, least=0),
@@ -45,16 +44,13 @@ def bracket_command(call: BracketCommand) -> int:
         say("reading the source, looking for a proof, then auditing")
     with Engine(call.jobs, supervised=True) as engine:
         given = parameters(call.params)
-        mechanism = (
-            target_named(call.target, given, os.getcwd())
-            if ":" in call.target
-            else target_of(named(call.target), given)
-        )
-        joined = run_bracket(mechanism, wanted, engine)
-    lines = (clean(line, LONGEST) for line in str(joined.bracket).splitlines())
-    (click.echo if call.as_json else show)(
-        json.dumps(joined.bracket.to_dict(), indent=1) if call.as_json else "\n".join(lines)
-    )
+        own = ":" in call.target
+        target = target_named(call.target, given, os.getcwd()) if own else target_of(find(call.target), given)
+        joined = run_bracket(target, wanted, engine)
+    if call.as_json:
+        click.echo(json.dumps(joined.bracket.to_dict(), indent=1))
+    else:
+        show("\n".join(clean(line, LONGEST) for line in str(joined.bracket).splitlines()))
     if call.save is not None:
         _save(joined, call.save)
     return {BracketVerdict.REFUTED: 1, BracketVerdict.OPEN: OPEN}.get(joined.bracket.verdict, 0)
@@ -85,14 +81,8 @@ def parameters(given: tuple[str, ...]) -> dict[str, Any]:
             raise InvalidSpec(f"--param reads NAME=VALUE, got {each!r}")
         if name in values:
             raise InvalidSpec(f"--param {name} must be given once")
-        values[name] = _json(f"--param {name}", value)
+        values[name] = from_json(f"--param {name}", value, "1.5")
     return values
-
-
-def _json(option: str, text: str) -> Any:
-    cure = "give JSON such as 1.5 or [[0, 0], [1, -1]]"
-    with at(option):
-        return parsed(text, cure=cure, not_json=cure)
 
 
 def _save(joined: "Joined", path: str) -> None:

@@ -45,11 +45,6 @@ def _row(entry: Entry, topic: str) -> tuple[str, str, str, str]:
     return ("  " if entry.reason else "") + entry.name, _keeps(entry), entry.title, about
 
 
-def named(name: str) -> Entry:
-    """The entry or twin of this name; raises `InvalidSpec`."""
-    return find(name)
-
-
 def _keeps(entry: Entry) -> str:
     if entry.broken:
         return "breaks its claim"

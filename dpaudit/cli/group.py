@@ -5,13 +5,13 @@ import importlib
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
+from dpaudit.base.validate import meant
 from dpaudit.cli.commands import EVERY
 from dpaudit.cli.options import CommandLine, one_line, say, say_error
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
@@ -96,9 +96,8 @@ class LazyGroup(click.Group):
             return super().resolve_command(context, arguments)
         if asked in MOVED:
             raise click.UsageError(f"{asked} is a program of dpaudit's repository now: {MOVED[asked]}", context)
-        near = get_close_matches(asked[:100], COMMANDS, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(COMMANDS)}."
-        raise click.UsageError(f"No such command {asked!r}. {hint}", context)
+        hint = meant(asked, COMMANDS, f"; there are {', '.join(COMMANDS)}")
+        raise click.UsageError(f"no command {asked!r}{hint}", context)
 
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
         """The commands with this beginning, none of which is loaded, and options."""

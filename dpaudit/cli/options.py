@@ -191,16 +191,24 @@ def layers(call: CommandLine, look: bool = False) -> "Layers":
 
 def stated_claim(text: str | None, mu: float | None = None) -> "Claim | None":
     """The claim of --claim, or of --mu; None where neither is given. Raises `InvalidSpec` naming the option."""
-    from dpaudit.base.strict import parsed
     from dpaudit.claims import GaussianDP, claim_from_dict
 
     if text is None:
         return None if mu is None else GaussianDP(mu)
     if mu is not None:
         raise InvalidSpec("--claim and --mu: give one of the two")
-    cure = """give JSON such as '{"form": "PureDP", "epsilon": 1.0}'"""
+    stated = from_json("--claim", text, """'{"form": "PureDP", "epsilon": 1.0}'""")
     with at("--claim"):
-        return claim_from_dict(parsed(text, cure=cure, not_json=cure))
+        return claim_from_dict(stated)
+
+
+def from_json(option: str, text: str, example: str) -> Any:
+    """The value of an option, which is read as JSON and never evaluated. Raises `InvalidSpec` naming the option."""
+    from dpaudit.base.strict import parsed
+
+    cure = f"give JSON such as {example}"
+    with at(option):
+        return parsed(text, cure=cure, not_json=cure)
 
 
 @contextlib.contextmanager

@@ -74,7 +74,7 @@ def audit_training_command(call: AuditTrainingCommand) -> int:
     many = validate.whole("--jobs", call.jobs, least=1)
     limit = float("inf") if call.limit_s is None else validate.positive("--timeout", call.limit_s)
     if call.resume and call.report is None:
-        raise InvalidSpec("--resume needs --report FOLDER, which keeps the trainings")
+        raise InvalidSpec("--resume needs --report DIR, which keeps the trainings")
     folder = None if call.report is None else report_folder(call.report)
     with Engine(1, supervised=True) as engine:
         described, _ = engine.describe(mechanism, ())

@@ -44,7 +44,7 @@ class Description:
     digest: str | None = None
     excerpt: tuple[str, ...] = ()  # the source; its first lines are kept
     claim: dict[str, Any] | None = None  # that it is to keep, in its stored form, where it was asked for
-    KEYS: ClassVar = ("name", "kind", "reference", "parameters", "takes_rng", "digest")  # as results store it
+    _KEYS: ClassVar = ("name", "kind", "reference", "parameters", "takes_rng", "digest")  # as results store it
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", {str(name): _plain(value) for name, value in self.parameters.items()})
@@ -53,7 +53,7 @@ class Description:
 
     def to_dict(self) -> dict[str, Any]:
         """The description as plain values, as results store it; file, line, excerpt live in the provenance."""
-        return {key: value for key, value in asdict(self).items() if key in self.KEYS}
+        return {key: value for key, value in asdict(self).items() if key in self._KEYS}
 
 
 def _plain(value: Any) -> Any:

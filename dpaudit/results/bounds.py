@@ -58,7 +58,7 @@ class UpperBound:
     arithmetic: Arithmetic
     source: str
     epsilon_lower: Bound | None = None
-    KEYS: ClassVar = ("epsilon_upper", "epsilon_lower", "delta", "label", "scope", "arithmetic", "source")
+    _KEYS: ClassVar = ("epsilon_upper", "epsilon_lower", "delta", "label", "scope", "arithmetic", "source")
 
     def __post_init__(self) -> None:
         for name, kind in (("label", Label), ("arithmetic", Arithmetic), ("scope", str), ("source", str)):
@@ -117,7 +117,7 @@ class LowerBound(Written):
     refutes: bool = False
     parameter: str = "epsilon"
     lower: float | None = None
-    KEYS: ClassVar = ("epsilon_lower", "delta", "confidence", "scope", "source", "refutes")
+    _KEYS: ClassVar = ("epsilon_lower", "delta", "confidence", "scope", "source", "refutes")
 
     def __post_init__(self) -> None:
         if math.isnan(self.epsilon_lower) or self.epsilon_lower < 0.0:
@@ -148,7 +148,7 @@ class Bracket(Displayed):
     uppers: tuple[UpperBound, ...] = ()
     reasons: tuple[str, ...] = ()
     one_way: str | None = None
-    KEYS: ClassVar = (  # of its stored form
+    _KEYS: ClassVar = (  # of its stored form
         *("name", "verdict", "claim", "delta", "epsilon", "for_all_inputs", "one_way", "contradictory", "lower"),
         *("uppers", "reasons"),
     )

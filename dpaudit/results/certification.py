@@ -37,7 +37,7 @@ class Witness:
     selector: str
     score: float
     tangent: HalfPlane | None
-    KEYS: ClassVar = ("pair", "event", "event_in_words", "p_side", "selector", "score", "tangent")  # of its stored form
+    _KEYS: ClassVar = ("pair", "event", "event_in_words", "p_side", "selector", "score", "tangent")  # as stored
 
     @property
     def event_in_words(self) -> str:

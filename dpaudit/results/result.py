@@ -19,7 +19,7 @@ from dpaudit.base.validate import AtLeastOne, NotNegative
 from dpaudit.certify import Binned, Certificate, certifier_named, smallest_caught
 from dpaudit.certify.certificate import divided, holm
 from dpaudit.certify.cross_check import two_interval_epsilon
-from dpaudit.certify.sequential import Block, Milestones, p_value
+from dpaudit.certify.sequential import Block, Milestones
 from dpaudit.claims import Claim, GaussianDP
 from dpaudit.errors import ClaimRefuted, MissingRequirement
 from dpaudit.mechanisms.importing import is_own
@@ -54,7 +54,7 @@ class Finding(Written):
     witness: Witness
     evidence: AuditEvidence
     certificate: Certificate
-    KEYS: ClassVar = ("witness", "evidence", "certificate")  # of its stored form
+    _KEYS: ClassVar = ("witness", "evidence", "certificate")  # of its stored form
 
     @property
     def sides(self) -> dict[str, tuple[Any, int]]:
@@ -94,23 +94,18 @@ class Illustration:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AuditResult(Displayed):
-    """What was asked, what was found, and the arithmetic between them.
+    """What was asked, what was found, and the arithmetic between them; the reference has its attributes in groups.
 
-    `spec` is the question in its stored form (`Question.to_dict`), `runs_used` counts every execution,
-    `ceiling` is the bound that all hits on one side would have given. `upper` is an upper bound on the loss, where
-    one was given or the mechanism offers it (None otherwise); it changes nothing else. `others` are further certified
-    witnesses, each at the same part of the error probability; the one with the least p-value stands first, as
-    `witness`, `evidence` and `certificate`. `blocks` are those of an anytime audit, `representation` the finding on
-    floating-point bits, with a level of its own, `health` the checks of the experiment itself, `controls` what became
-    of the spiked controls. `adjacency` says for each pair what shows that its datasets count as neighbours
-    (`AdjacentPair.adjacency`), or how they differ where that is more than stated; None: taken on trust. `unseen`
-    entries of one output were not looked at, and `unpaired` ones alone and never together with others: the most of
-    any output that search held.
-    `unread` names the parts in which outputs differ and that no event was looked for in; it is empty where none do.
-    `milestones` are those of an audit with `max_time_s`: which numbers of certifying runs a deadline could have
-    left, and at what part of the error probability; None where there was no deadline. `illustration` is what is
-    only shown. `plain` is the best event that people can read, beside a witness that they cannot, on the same runs.
-    `units` is the second bound of a refutation whose runs may share noise by calls or processes, else None.
+    `witness` with `evidence` and `certificate` is the finding that decides. `others` are further ones, each at the same
+    part of the error probability: the least p-value stands first. `plain` is the best event that people can read, on
+    the same runs; `representation` the finding on floating-point bits, with a level of its own; `units` the second
+    bound of a refutation whose runs may share noise, else None. `upper` is known from elsewhere and changes nothing.
+
+    `adjacency` says for each pair what shows that its datasets are neighbours, or how they differ where that is more
+    than stated; None: taken on trust. `unseen` entries of an output were not looked at, and `unpaired` ones never
+    together with others, the most of any output; `unread` names parts in which no event was looked for, or is empty.
+    `ceiling` is the bound that all hits on one side would have given. `blocks` are those of an anytime audit,
+    `milestones` of one with `max_time_s`. `illustration` is only to look at.
     """
 
     spec: JsonObject
@@ -139,18 +134,18 @@ class AuditResult(Displayed):
     provenance: JsonObject = field(default_factory=dict)
 
     schema: ClassVar[Literal["dpaudit.result/1"]] = SCHEMA
-    KEYS: ClassVar = (  # of its stored form, in their order
+    _KEYS: ClassVar = (  # of its stored form, in their order
         *("schema", "spec", "verdict", "witness", "evidence", "certificate", "cross_check", "others", "blocks"),
         *("representation", "health", "controls", "model_based", "runs_used", "explored", "ceiling", "upper"),
         *("histogram", "trail", "reproducible", "adjacency", "unseen", "unpaired", "unread", "endings", "milestones"),
         *("typical", "plain", "units", "diagnosis", "provenance"),
     )
-    PARTS: ClassVar = ("illustration",)
-    LATER: ClassVar = (  # keys that older files lack
+    _PARTS: ClassVar = ("illustration",)
+    _LATER: ClassVar = (  # keys that older files lack
         *("histogram", "trail", "adjacency", "unseen", "unpaired", "unread", "endings", "milestones", "typical"),
         *("plain", "units", "diagnosis"),
     )
-    SPARSE: ClassVar = ("unread", "milestones", "typical", "plain", "units", "diagnosis")  # left out where empty
+    _SPARSE: ClassVar = ("unread", "milestones", "typical", "plain", "units", "diagnosis")  # left out where empty
 
     @property
     def main(self) -> Finding:
@@ -236,46 +231,30 @@ class AuditResult(Displayed):
 
         None where it demands none, or where bets refuted the claim before the runs that have this power.
         """
-        return self._reached(self.least_found)
-
-    @property
-    def power_once_found(self) -> bool | None:
-        """The same for an event that is known, by which audits were judged that do not count the search in."""
-        return self._reached(self.least_caught)
-
-    def _reached(self, least_of: Callable[[float], float | None]) -> bool | None:
-        if self.spec["detect"] is None or self.stopped_early:
-            return None
-        wanted = dict(self.spec["detect"])
-        least = least_of(wanted.pop("mass"))
-        return least is not None and bool(least <= next(iter(wanted.values())))
+        return reached(self, self.least_found)
 
     @property
     def exit_code(self) -> int:
         """The code of an audit that has a verdict, apart from the verdict: 4 for too little power, otherwise 0."""
         return 4 if self.power_reached is False else 0
 
-    def least_caught(self, mass: float, *, delta: float | None = None) -> float | None:
-        """The least true parameter on an event of probability `mass` that the certifying runs refute with `POWER`.
+    def least_caught(self, mass: float, *, delta: float | None = None, searching: int | None = None) -> float | None:
+        """The same as `least_found` where one knows beforehand which outputs show the loss.
 
-        The event is known beforehand. `delta` is the one frozen with the event; None: the one that search would freeze
-        for it.
+        `delta` is the one frozen with the event; None: the one that search would freeze for it. `searching` counts in
+        a search of so many runs.
         """
-        return self._least(mass, delta, None)
+        certifier = certifier_named(self.certifier).of(self.evidence)
+        how = {"confidence": self.level, "certifier": certifier, "delta": delta, "power": POWER, "searching": searching}
+        return smallest_caught(self.claim, self.evidence.runs, mass, **how)
 
     def least_found(self, mass: float) -> float | None:
-        """The same where search has to find the event first: one value, or one end of a range, of an output.
+        """The smallest loss that this audit catches, 19 times in 20, if it shows in a part `mass` of the runs.
 
-        So far as search runs are concerned; where there were none, the event is the one that was given.
+        The loss is a parameter of the claim's form that one value, or one end of a range, shows; the search for it is
+        counted in. None: nothing is caught.
         """
-        return self._least(mass, None, self.searching_runs or None)
-
-    def _least(self, mass: float, delta: float | None, searching: int | None) -> float | None:
-        certifier = certifier_named(self.certifier).of(self.evidence)
-        runs, level = self.evidence.runs, self.level
-        return smallest_caught(
-            self.claim, runs, mass, confidence=level, certifier=certifier, delta=delta, power=POWER, searching=searching
-        )
+        return self.least_caught(mass, searching=self.searching_runs or None)
 
     @property
     def searching_runs(self) -> int:
@@ -295,21 +274,12 @@ class AuditResult(Displayed):
         """The confidence of the fixed bound: what `certify_pairs`, or bets, and earlier milestones leave of it."""
         anytime = self.spec["stopping"] == "anytime"
         whole = rest(self.spec["confidence"], self.spec["sequential_share"]) if anytime else self.certificate.confidence
-        return divided(whole, 1.0 / self.part(self.evidence))
-
-    def part(self, evidence: AuditEvidence) -> float:
-        """The part of the error probability that these counts have: that of their milestone, or all of it."""
-        return 1.0 if self.milestones is None else self.milestones.part(evidence.runs)
+        return divided(whole, 1.0 / part_of(self, self.evidence))
 
     @property
     def holm(self) -> tuple[float, ...]:
         """The Holm-adjusted p-values of the certified witnesses, `witness` first, then `others`."""
         return holm([self.certificate.p_value, *(finding.certificate.p_value for finding in self.others)])
-
-    @property
-    def bets_p_value(self) -> float:
-        """The p-value of the bets of an anytime audit alone: one over their largest wealth; 1 for a fixed one."""
-        return p_value(self.blocks, self.claim) if self.blocks else 1.0
 
     @property
     def distance(self) -> int:
@@ -330,28 +300,23 @@ class AuditResult(Displayed):
         """
         if self.upper is None or (self.distance > 1 and self.upper.holds_for_all_inputs):
             return None
-        # `claim` is what the claim implies at the distance of the pair
-        return Bracket(self.name, self.claim, self.lower_bound, (self.upper,))
-
-    @property
-    def lower_bound(self) -> LowerBound | None:
-        """What the certificate says of epsilon, at its delta; None for a bound on Rényi divergence alone."""
         certificate = self.certificate
-        if certificate.epsilon_lower is None:
-            return None
-        own = None if self.claim.parameter == "epsilon" else certificate.lower
-        pair = f'the pair "{self.pair["name"]}"'
-        confidence = float(self.spec["confidence"])
-        return LowerBound(
-            certificate.epsilon_lower,
-            certificate.delta,
-            confidence,
-            pair,
-            certificate.method,
-            certificate.refuted,
-            self.claim.parameter,
-            own,
+        lower = (
+            None
+            if certificate.epsilon_lower is None
+            else LowerBound(
+                certificate.epsilon_lower,
+                certificate.delta,
+                float(self.spec["confidence"]),
+                f'the pair "{self.pair["name"]}"',
+                certificate.method,
+                certificate.refuted,
+                self.claim.parameter,
+                None if self.claim.parameter == "epsilon" else certificate.lower,
+            )
         )
+        # `claim` is what the claim implies at the distance of the pair
+        return Bracket(self.name, self.claim, lower, (self.upper,))
 
     @property
     def representation_refuted(self) -> bool:
@@ -377,26 +342,15 @@ class AuditResult(Displayed):
 
         None for a Rényi bound, and where statsmodels does not load: nothing of the verdict depends on it.
         """
-        crossed = self.crossed()
-        return crossed if isinstance(crossed, float) else None
-
-    def crossed(self) -> float | str | None:
-        """The cross-check, or in words why it could not be made; None where there is none."""
-        if isinstance(self.evidence, Binned):
-            return None
-        level = divided(self.certificate.confidence, 1.0 / self.part(self.evidence))
-        try:
-            return two_interval_epsilon(self.evidence, self.certificate.delta, level)
-        except MissingRequirement as error:
-            return str(error)
+        found = crossed(self)
+        return found if isinstance(found, float) else None
 
     def to_dict(self) -> JsonObject:
         """The result as plain values in the schema `dpaudit.result/1`; infinity is the string "inf".
 
         The digest of it all stands in its provenance, which nobody then changes by mistake.
         """
-        crossed = self.cross_check
-        check = None if crossed is None else {"method": CROSS_CHECK, "epsilon_lower": stored(crossed)}
+        check = None if (found := self.cross_check) is None else {"method": CROSS_CHECK, "epsilon_lower": stored(found)}
         whole = by_fields(self, spec={**self.spec, "hash": spec_hash(self.spec)}, cross_check=check)
         return {**whole, "provenance": {**whole["provenance"], "digest": content_digest(whole)}}
 
@@ -458,7 +412,7 @@ def recompute(result: AuditResult) -> Certificate:
     """The certificate again, from the counts (and the blocks), the claim and the confidence of a result alone."""
     spec, certifier = result.spec, certifier_named(result.certifier)
     if spec["stopping"] == "anytime":
-        share, confidence, part = spec["sequential_share"], spec["confidence"], result.part(result.evidence)
+        share, confidence, part = spec["sequential_share"], spec["confidence"], part_of(result, result.evidence)
         counted = result.blocks, result.witness, result.evidence, result.claim
         return anytime_certificate(*counted, confidence, certifier, share=share, part=part)
     return recompute_finding(result, result.main, spec["certify_pairs"])
@@ -467,8 +421,33 @@ def recompute(result: AuditResult) -> Certificate:
 def recompute_finding(result: AuditResult, finding: Finding, witnesses: int) -> Certificate:
     """The certificate, computed again, of one of `witnesses` that share the confidence; that on bits is alone."""
     level = divided(result.spec["confidence"], witnesses)
-    certifier, part = certifier_named(result.certifier), result.part(finding.evidence)
+    certifier, part = certifier_named(result.certifier), part_of(result, finding.evidence)
     return certificate_of(finding.witness, finding.evidence, finding.claim, level, certifier, part=part)
+
+
+def part_of(result: AuditResult, evidence: AuditEvidence) -> float:
+    """The part of the error probability that these counts have: that of their milestone, or all of it."""
+    return 1.0 if result.milestones is None else result.milestones.part(evidence.runs)
+
+
+def crossed(result: AuditResult) -> float | str | None:
+    """The cross-check, or in words why it could not be made; None where there is none."""
+    if isinstance(result.evidence, Binned):
+        return None
+    level = divided(result.certificate.confidence, 1.0 / part_of(result, result.evidence))
+    try:
+        return two_interval_epsilon(result.evidence, result.certificate.delta, level)
+    except MissingRequirement as error:
+        return str(error)
+
+
+def reached(result: AuditResult, least_of: Callable[[float], float | None]) -> bool | None:
+    """Whether the power that the spec demands is reached, where `least_of` a probability is what an audit catches."""
+    if result.spec["detect"] is None or result.stopped_early:
+        return None
+    wanted = dict(result.spec["detect"])
+    least = least_of(wanted.pop("mass"))
+    return least is not None and bool(least <= next(iter(wanted.values())))
 
 
 def went_alone(result: AuditResult) -> bool:

@@ -65,10 +65,10 @@ class SuiteEntry:
     accepted: Acceptance | None = None
     source: str | None = None
     bits: bool = False
-    KEYS: ClassVar = (  # of its stored form
+    _KEYS: ClassVar = (  # of its stored form
         *("name", "source", "expect", "as_expected", "exit_code", "error", "p_value_holm", "accepted", "result"),
     )
-    LATER: ClassVar = ("accepted", "source")  # keys that older files lack
+    _LATER: ClassVar = ("accepted", "source")  # keys that older files lack
 
     @property
     def expected(self) -> str:
@@ -107,8 +107,8 @@ class SuiteResult(Displayed):
     reviewed: tuple[Reviewed, ...] = ()
 
     schema: ClassVar[Literal["dpaudit.suite/1"]] = SUITE_SCHEMA
-    KEYS: ClassVar = ("schema", "confidence", "exit_code", "reviewed", "entries")  # of its stored form
-    LATER: ClassVar = ("reviewed",)  # keys that older files lack
+    _KEYS: ClassVar = ("schema", "confidence", "exit_code", "reviewed", "entries")  # of its stored form
+    _LATER: ClassVar = ("reviewed",)  # keys that older files lack
 
     @classmethod
     def of(cls, results: Iterable[AuditResult]) -> "SuiteResult":

@@ -228,15 +228,15 @@ PARTS = {
 def test_a_part_is_read_back_by_its_own_types(kind: type) -> None:
     written = json.loads(json.dumps(stored(PARTS[kind])))
     assert value_of(kind, written, OWN) == PARTS[kind]
-    needed = set(written) - {*getattr(kind, "LATER", ()), "place", "kind"}  # a kind may be missing where it is the only
+    needed = set(written) - {*getattr(kind, "_LATER", ()), "place", "kind"}  # a kind may be missing where it is the only
     without = [{name: each for name, each in written.items() if name != key} for key in needed]
     msgspec.convert(written, model_of(kind))
     for each in (*without, {**written, "further": 1}):
         with pytest.raises(msgspec.ValidationError):
             msgspec.convert(each, model_of(kind))
     for whole in (AuditResult, SuiteResult, SuiteEntry, Finding, kind):  # what may be missing is a key
-        later = getattr(whole, "LATER", ())
-        assert set(getattr(whole, "SPARSE", ())) <= set(later) <= set(keys_of(whole))
+        later = getattr(whole, "_LATER", ())
+        assert set(getattr(whole, "_SPARSE", ())) <= set(later) <= set(keys_of(whole))
 
 
 def test_limits_of_types_are_those_of_files() -> None:

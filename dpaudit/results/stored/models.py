@@ -53,7 +53,7 @@ class StoredData:
     digest: str
     value: Any
     shown: str
-    LATER: ClassVar = ("shown",)
+    _LATER: ClassVar = ("shown",)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class StoredPair:
     second: StoredData
     sensitivity: Annotated[float, ("gt", 0.0)]
     user: str | int
-    LATER: ClassVar = ("sensitivity", "user")
+    _LATER: ClassVar = ("sensitivity", "user")
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class StoredSets(Event):
     """An event, or a partition: the `bins` of one feature instead of `intervals` and `tokens`."""
 
     bins: tuple[StoredBin, ...] = ()
-    LATER: ClassVar = ("intervals", "tokens", "bins")
+    _LATER: ClassVar = ("intervals", "tokens", "bins")
 
 
 @dataclass(frozen=True)

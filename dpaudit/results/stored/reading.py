@@ -29,7 +29,8 @@ from dpaudit.results.bounds import UpperBound
 from dpaudit.results.certification import ceiling_of, certificate_of
 from dpaudit.results.display import Verdict
 from dpaudit.results.observations import Histogram
-from dpaudit.results.result import SCHEMA, AuditResult, Finding, fingerprint, recompute, recompute_finding
+from dpaudit.results.result import SCHEMA, AuditResult, Finding, fingerprint, part_of, reached, recompute
+from dpaudit.results.result import recompute_finding as of_finding
 from dpaudit.results.stored.models import json_schema, model_of
 from dpaudit.results.suite import SUITE_SCHEMA, SuiteEntry, SuiteResult
 
@@ -200,12 +201,12 @@ def _check(result: AuditResult, raw: JsonObject) -> None:
         given = Verdict.REFUTED if certificate.refuted else Verdict.NOT_REFUTED
         agree("verdict", raw["verdict"], given.value, f"at p-value {again.p_value!r} the counts give")
     for j, finding in enumerate(result.others):
-        _same_certificate(f"others[{j}].certificate", finding.certificate, recompute_finding(result, finding, sharing))
+        _same_certificate(f"others[{j}].certificate", finding.certificate, of_finding(result, finding, sharing))
         if finding.certificate.p_value < stored.p_value:
             raise InvalidSpec(f"others[{j}] has a smaller p-value than the finding before it; {CURE}")
     for name, each, witnesses in (("representation", result.representation, 1), ("plain", result.plain, sharing)):
         if each is not None:
-            _same_certificate(f"{name}.certificate", each.certificate, recompute_finding(result, each, witnesses))
+            _same_certificate(f"{name}.certificate", each.certificate, of_finding(result, each, witnesses))
     certifier = certifier_named(result.certifier)
     for j, f in enumerate(result.units.again if result.units else ()):
         computed = certificate_of(f.witness, f.evidence, f.claim, spec["confidence"], certifier)
@@ -213,7 +214,7 @@ def _check(result: AuditResult, raw: JsonObject) -> None:
     agree("ceiling", result.ceiling, ceiling_of(result.witness, e, result.claim, result.level, certifier))
     crossed, slack = None, 0.0
     if not isinstance(e, Binned):
-        level = divided(again.confidence, 1.0 / result.part(e))
+        level = divided(again.confidence, 1.0 / part_of(result, e))
         crossed, slack = _two_intervals(e, again.delta, level), _slack(e, again.delta)
     mine = None if raw["cross_check"] is None else float(raw["cross_check"]["epsilon_lower"])
     if mine is not None and (crossed is None or not math.isclose(mine, crossed, rel_tol=0.0, abs_tol=slack)):
@@ -343,7 +344,7 @@ def _check_entry(entry: SuiteEntry, place: str) -> None:
             raise InvalidSpec(f"{place}.exit_code is {entry.exit_code}, but there is no result; {CURE}")
         return
     agree(f"{place}.name", entry.name, entry.result.name, "its result is of")
-    if entry.exit_code == 0 and entry.result.power_once_found is False:
+    if entry.exit_code == 0 and reached(entry.result, entry.result.least_caught) is False:
         raise InvalidSpec(f"{place}.exit_code is 0, but the power that the spec demands was not reached; {CURE}")
 
 

@@ -245,8 +245,8 @@ class AuditResult(Displayed):
         a search of so many runs.
         """
         certifier = certifier_named(self.certifier).of(self.evidence)
-        how = {"confidence": self.level, "certifier": certifier, "delta": delta, "power": POWER, "searching": searching}
-        return smallest_caught(self.claim, self.evidence.runs, mass, **how)
+        how: Any = {"confidence": self.level, "certifier": certifier, "delta": delta, "searching": searching}
+        return smallest_caught(self.claim, self.evidence.runs, mass, power=POWER, **how)
 
     def least_found(self, mass: float) -> float | None:
         """The smallest loss that this audit catches, 19 times in 20, if it shows in a part `mass` of the runs.
@@ -300,23 +300,19 @@ class AuditResult(Displayed):
         """
         if self.upper is None or (self.distance > 1 and self.upper.holds_for_all_inputs):
             return None
-        certificate = self.certificate
-        lower = (
-            None
-            if certificate.epsilon_lower is None
-            else LowerBound(
-                certificate.epsilon_lower,
-                certificate.delta,
-                float(self.spec["confidence"]),
-                f'the pair "{self.pair["name"]}"',
-                certificate.method,
-                certificate.refuted,
-                self.claim.parameter,
-                None if self.claim.parameter == "epsilon" else certificate.lower,
-            )
-        )
         # `claim` is what the claim implies at the distance of the pair
-        return Bracket(self.name, self.claim, lower, (self.upper,))
+        return Bracket(self.name, self.claim, self.lower_bound, (self.upper,))
+
+    @property
+    def lower_bound(self) -> LowerBound | None:
+        """What the certificate says of epsilon, at its delta; None for a bound on Rényi divergence alone."""
+        certificate, parameter = self.certificate, self.claim.parameter
+        if certificate.epsilon_lower is None:
+            return None
+        own = None if parameter == "epsilon" else certificate.lower
+        pair, confidence = f'the pair "{self.pair["name"]}"', float(self.spec["confidence"])
+        known = (certificate.epsilon_lower, certificate.delta, confidence, pair, certificate.method)
+        return LowerBound(*known, certificate.refuted, parameter, own)
 
     @property
     def representation_refuted(self) -> bool:

@@ -22,7 +22,7 @@ LONGEST = 2_000  # characters of a line
 
 
 def bracket_command(call: BracketCommand) -> int:
-    from dpaudit.catalogue import find
+    from dpaudit.cli.catalogue import find
     from dpaudit.data import AdjacentPair
     from dpaudit.execution.engine import Engine
     from dpaudit.results.bounds import BracketVerdict

@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 from dpaudit.account import templates
-from dpaudit.catalogue import Entry, find, rooms
+from dpaudit.catalogue import Entry, rooms
+from dpaudit.catalogue import find as find
 from dpaudit.catalogue.attacks import ATTACKS, achieves, allowed
 from dpaudit.catalogue.attacks.attack import Attack
 from dpaudit.catalogue.entry import written

@@ -228,7 +228,7 @@ PARTS = {
 def test_a_part_is_read_back_by_its_own_types(kind: type) -> None:
     written = json.loads(json.dumps(stored(PARTS[kind])))
     assert value_of(kind, written, OWN) == PARTS[kind]
-    needed = set(written) - {*getattr(kind, "_LATER", ()), "place", "kind"}  # a kind may be missing where it is the only
+    needed = set(written) - {*getattr(kind, "_LATER", ()), "place", "kind"}  # a kind may be missing where it is alone
     without = [{name: each for name, each in written.items() if name != key} for key in needed]
     msgspec.convert(written, model_of(kind))
     for each in (*without, {**written, "further": 1}):

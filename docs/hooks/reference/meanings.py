@@ -9,14 +9,15 @@ Meanings = dict[str, dict[str, str]]
 FACETS: dict[str, dict[str, str]] = {  # the members of a class by what they tell, those that are asked for first
     "AuditResult": {
         "The verdict": "verdict refuted p_value condition diagnosis exit_code raise_if_refuted",
-        "The bound": "epsilon_lower mu_lower rho_lower certificate certifier level ceiling holm cross_check model_based "
-        "upper lower_bound bracket",
-        "Witness and evidence": "witness evidence main contains others plain representation representation_refuted units",
+        "The bound": "epsilon_lower mu_lower rho_lower certificate certifier level ceiling holm cross_check "
+        "model_based upper lower_bound bracket",
+        "Witness and evidence": "witness evidence main contains others plain representation "
+        "representation_refuted units",
         "What could have been seen": "least_found least_caught power_reached controls explored unseen unpaired unread",
         "The question": "name claim pair distance spec adjacency shown on_trust further_apart",
-        "The experiment": "health reproducible runs_used searching_runs certifying_runs blocks stopped_early milestones "
-        "cut_short",
-        "Show and keep it": "explain plot illustration to_frame save to_json to_dict schema provenance",
+        "The experiment": "health reproducible runs_used searching_runs certifying_runs blocks stopped_early "
+        "milestones cut_short",
+        "Show and keep it": "explain plot illustration to_frame save to_json to_dict provenance",
     },
 }
 

@@ -174,8 +174,9 @@ def _members(held: type) -> Iterator[str]:
         yield table(("name", "what it is"), [rows.pop(name) for name in wanted])
     if not facets and fields:
         yield f"Fields: {', '.join(rows.pop(name)[0] for name in fields if name in rows)}."
+    if rows and facets:
+        raise LookupError(f"docs/hooks says of no facet of {held.__name__} that it has {', '.join(sorted(rows))}")
     if rows:
-        yield "### Further members" if facets else ""
         yield table(("name", "what it is"), list(rows.values()))
 
 

@@ -100,9 +100,11 @@ class Curve:
 
     @property
     def look(self) -> tuple[str, str, Dash]:
-        """Colour, shape and dash."""
-        colour, shape = {"broken": ("refuted", "D")}.get(self.kind, ("first", "o"))
-        return colour, shape, "dash" if self.key == "oracle" else "line"
+        """Colour, kind of mark and dash."""
+        best = self.key == "oracle"
+        if self.kind == "broken":
+            return "refuted", "open" if best else "diamond", "dash" if best else "line"
+        return "first", "hollow" if best else "point", "dash" if best else "line"
 
     @property
     def words(self) -> str:
@@ -132,13 +134,13 @@ def against_runs(rows: Sequence[Row], *, finite: bool) -> Drawing | None:
     x_ticks = [(float(size), f"{size:,}") for size in sizes]
     panel.frame("runs", "share of the exact loss" if finite else "epsilon", x_ticks=x_ticks)
     for place, curve in enumerate(curves):
-        colour, shape, dash = curve.look
+        colour, kind, dash = curve.look
         aside = np.array((4.0 * (place - (len(curves) - 1) / 2.0), 0.0))
         ranges = (panel.at(size, (span[0], span[2])) + aside for size, (span, _) in curve.spans.items())
         panel.line(*ranges, colour=colour, width=0.9)
         middle = panel.at(list(curve.spans), [span[1] for span, _ in curve.spans.values()]) + aside
         panel.line(middle, colour=colour, dash=dash)
-        panel.marks(middle, colour=colour, shape=shape, size=5.0, filled=dash == "line")
+        panel.marks(middle, colour=colour, kind=kind, size=5.0)
     beyond = "1 is the price of finite runs" if finite else "infinity is closed by no number of runs"
     text = (
         f"{len({row['mechanism'] for row in used})} mechanisms at their own claim: medians, and bars from the lower to "

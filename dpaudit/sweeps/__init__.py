@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dpaudit.account import Account, Level, Section, Topic, account, templates
+from dpaudit.account import Account, Level, Topic, account, templates
 from dpaudit.auditing.watching import AuditInterrupted, watching
 from dpaudit.base.files import write_bytes, write_text
 from dpaudit.data import AdjacentPair
@@ -110,25 +110,18 @@ class Sweep(Displayed):
 
         return write_bytes(path, parquet(self.columns, self.rows, (*REALS, ESTIMATE)))
 
-    def write(
-        self, folder: str | os.PathLike[str], *, title: str | None = None, about: Iterable[str] = ()
-    ) -> list[Path]:
-        """Writes the table, its figures and a page that explains them into a folder; returns the paths.
-
-        `about` are paragraphs of plain text that stand first on the page.
-        """
+    def write(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Writes the table, its figures and a page that explains them into a folder; returns the paths."""
         from dpaudit.report.figures.drawing import draws_png
         from dpaudit.report.pages import write_account
 
         table = write_text(Path(folder, page.TABLE), page.csv_text(self.rows))
         table.with_name(page.GROWING).unlink(missing_ok=True)
-        suffixes = (".svg", ".png") if draws_png() else (".svg",)
         told = account(self)
         head, *rest = told.sections
-        headed = replace(head, lines=(f"{title or self.name}: {told.headline}",))
-        first = [Section("about", Level.PAGE_ONE, words)] if (words := tuple(about)) else []
-        told = replace(told, sections=(headed, *first, *rest))
+        told = replace(told, sections=(replace(head, lines=(f"{self.name}: {told.headline}",)), *rest))
         drawn = [replace(each, rows=()) for each in drawings(self)]  # their numbers stand in the table of all points
+        suffixes = (".svg", ".png") if draws_png() else (".svg",)
         return [table, *write_account(told, drawn, folder, "sweep", table.name, suffixes=suffixes)]
 
 
@@ -192,14 +185,11 @@ def sweep(
     """Audits every combination of what it is given; a list is an axis, a single value the same for all points.
 
     `mechanisms` are what `dpaudit.audit` takes, or names of the catalogue, `parameters` lists of values of their
-    keywords, all combined, or a list of combinations. `pairs` and `claims` are axes too, `pair` and `claim` a
-    single one: a mapping has one for each mechanism, by its name; a function such as `lambda eps: PureDP(2 * eps)` is
-    called with those parameters of the point that it names; of claims a number is an epsilon, a text one in the
-    parameters, such as "2*eps"; and an entry of the catalogue brings its own. A point that cannot be asked (a
-    parameter the mechanism does not have, a certifier that is not for the claim), or whose audit breaks, is a row
-    that says so. `prove` bounds every question from above too, by proof and exact loss where there is one.
-    `confidence` is that of each point for itself; `user` is that of `dpaudit.audit`. `s1 + s2`, and `sum` of
-    several, are one table.
+    keywords, all combined, or a list of combinations. A claim may be a number, a formula in the parameters such as
+    "2*eps", or a function that is called with those parameters of the point that it names, as a pair may; a mapping
+    has one for each mechanism, by its name; without any, an entry of the catalogue brings its own. `prove` bounds every
+    question from above too. `confidence` is that of each point for itself; `user` is that of `dpaudit.audit`. A point
+    that cannot be asked, or whose audit breaks, is a row that says so. Tables are joined by `+` and `sum`.
 
     Each result goes to `record` and into `ledger` (a file, or a `Ledger`) before the next point begins; points that
     the ledger holds already, for the same question, sources and versions, are not run again. `progress` is a

@@ -14,10 +14,10 @@ from dpaudit.base.files import write_text
 from dpaudit.base.numerals import down, p_text
 from dpaudit.base.quoting import clean
 from dpaudit.errors import InvalidSpec
-from dpaudit.report.figures.study import is_beyond, is_refuted, together, truth
+from dpaudit.report.figures.study import epsilon_text, is_beyond, is_refuted, together, truth
 from dpaudit.scores.result import ESTIMATE
 from dpaudit.sweeps.rows import COLUMNS, PARAMETERS, columns, parameters_of
-from dpaudit.sweeps.sentences import certified_text, claim_text, epsilon_text
+from dpaudit.sweeps.sentences import certified_text
 
 Fields = Mapping[str, Any]
 
@@ -77,7 +77,7 @@ def verdict_text(row: Fields) -> str:
 
 def _claimed(group: Sequence[Fields]) -> str:
     claimed = [row["claimed_epsilon"] for row in group if row["claimed_epsilon"] is not None]
-    return " to ".join(dict.fromkeys((claim_text(min(claimed)), claim_text(max(claimed))))) if claimed else ""
+    return " to ".join(dict.fromkeys(f"{end(claimed):.4g}" for end in (min, max))) if claimed else ""
 
 
 def _given(row: Fields) -> str:
@@ -104,7 +104,7 @@ POINTS: dict[str, Callable[[Fields], str]] = {  # columns of the table of points
     "seed": lambda row: str(row["base_seed"]),
     "verdict": verdict_text,
     "certified": lambda row: certified_text(row) if row["verdict"] else clean(row["error"] or "", 200),
-    "claimed epsilon": lambda row: "" if row["claimed_epsilon"] is None else claim_text(row["claimed_epsilon"]),
+    "claimed epsilon": lambda row: "" if row["claimed_epsilon"] is None else f"{row['claimed_epsilon']:.4g}",
     "estimate": lambda row: "" if row.get(ESTIMATE) is None else f"{row[ESTIMATE]:.3g}",
     "exact epsilon": lambda row: epsilon_text(truth(row)),
     "proved epsilon": lambda row: epsilon_text(row["proved"]),
@@ -142,7 +142,7 @@ def _csv(*lines: Iterable[Any]) -> str:
 def growing(folder: Path | None) -> Callable[[dict[str, Any]], None]:
     """What puts a row into the table while the sweep goes on, on the disk when it returns, for who has no ledger.
 
-    The file is gone once the whole table is written. None for a folder: nothing is written.
+    The file is gone once the whole table is written. None for a folder: nothing is written. Raises `InvalidSpec`.
     """
     if folder is None:
         return lambda fields: None

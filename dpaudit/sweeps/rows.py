@@ -18,7 +18,6 @@ from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import Command, Imported
 from dpaudit.results.bounds import RIGOROUS, Arithmetic, Label, UpperBound, sure
-from dpaudit.results.display import Verdict
 from dpaudit.results.result import AuditResult, fingerprint
 from dpaudit.scores.result import ESTIMATE, OWN, Estimate
 from dpaudit.sweeps.grid import Point
@@ -180,10 +179,9 @@ def row_of_scores(number: int, name: str, result: Any) -> dict[str, Any]:
     """The row of a training or of scores that were audited elsewhere: its certified line, and its estimate beside."""
     decided: Estimate | None = result.deciding
     delta = (None if decided is None else decided.delta) or 0.0
-    row = dict.fromkeys(COLUMNS) | _of_claim(result.claim)
     figures = [each.value for each in result.stated if (each.line, each.quantity) == (ESTIMATE, "epsilon")]
     figures += [] if decided is None else [decided.value]
-    row |= {
+    row = dict.fromkeys(COLUMNS) | _of_claim(result.claim) | {
         "point": number,
         "mechanism": name,
         "claimed_epsilon": None if result.claim is None else _epsilon(result.claim, delta),
@@ -193,17 +191,12 @@ def row_of_scores(number: int, name: str, result: Any) -> dict[str, Any]:
         "delta": delta,
         "runs_used": getattr(result, "trainings_used", None),
         ESTIMATE: next((value for value in figures if value is not None), None),
-    }
+    }  # fmt: skip
     if result.claim is None or decided is None:
         return row | {"error": "there is no claim" if result.claim is None else "nothing is certified of it"}
-    own = result.claim.parameter if result.claim.parameter != "epsilon" else ""
-    lower = decided.detail.get(f"{own}{OWN}") if own else decided.lower
-    found = {"lower": lower, "epsilon_lower": decided.epsilon_lower, "p_value": decided.p_value}
-    return (
-        row
-        | found
-        | {"certifier": decided.method, "verdict": (Verdict.REFUTED if result.refuted else Verdict.NOT_REFUTED).value}
-    )
+    epsilon, own = result.claim.parameter == "epsilon", decided.detail.get(f"{result.claim.parameter}{OWN}")
+    row |= {"lower": decided.lower if epsilon else own, "epsilon_lower": decided.lower, "p_value": decided.p_value}
+    return row | {"certifier": decided.method, "verdict": f"{'' if result.refuted else 'NOT_'}REFUTED"}
 
 
 def _answered(result: AuditResult) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpaudit.base.numerals import bound, confidence_text, counted, p_text, up
+from dpaudit.base.numerals import bound, confidence_text, counted, p_text
 from dpaudit.base.quoting import LONGEST_DATA, clean
-from dpaudit.base.validate import error_probability, exact
+from dpaudit.base.validate import error_probability
 from dpaudit.report.figures.study import is_beyond, is_refuted, together
 from dpaudit.results.display import Verdict
 from dpaudit.sweeps.rows import parameters_of
@@ -115,24 +115,3 @@ def certified_text(row: Fields) -> str:
     name = row["parameter"] if row["claimed"] is not None else "epsilon"
     value = row["lower"] if row["claimed"] is not None else row["epsilon_lower"]
     return "no bound on epsilon" if value is None else f"{name} >= {bound(float(value), above=above)}"
-
-
-def claim_text(value: float) -> str:
-    """A claimed epsilon: as it was meant, for a claim is no bound that was computed.
-
-    >>> claim_text(8.000000000000002), claim_text(0.25)
-    ('8', '0.25')
-    """
-    return f"{value:.4g}"
-
-
-def epsilon_text(value: float | None) -> str:
-    """An exact or proved epsilon, rounded up where it is long; empty where it is not known.
-
-    >>> epsilon_text(0.5), epsilon_text(0.98039729)
-    ('0.5', '0.981')
-    """
-    if value is None:
-        return ""
-    text = exact(float(value))
-    return text if len(text) <= 6 else up(float(value), 3)

@@ -449,7 +449,7 @@ def test_no_name_breaks_out_of_the_page(catalogue_sweep: Sweep, tmp_path: Path) 
         for odd, (row, name) in enumerate(zip(asked * len(NAMES), NAMES, strict=False))
     ]
     rows += [{**row, "verdict": None, "error": row["mechanism"]} for row in rows]
-    Sweep(tuple(rows)).write(tmp_path, title="</title><script>x</script>", about=("<b>bold</b> | `code`",))
+    Sweep(tuple(rows), "</title><script>x</script>").write(tmp_path)
     page = (tmp_path / "sweep.html").read_text(encoding="utf-8")
     text = (tmp_path / "sweep.md").read_text(encoding="utf-8")
     for written in (page, text, (tmp_path / "claimed-against-certified.svg").read_text(encoding="utf-8")):

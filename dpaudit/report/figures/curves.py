@@ -10,7 +10,6 @@ import numpy as np
 from dpaudit.account.bracketed import at_least, at_most, headline, is_exact
 from dpaudit.account.first import WHOLE, names
 from dpaudit.account.statements import FOUND, KNOWN, SIMPLE, at_delta, claimed, confidence
-from dpaudit.base.arrays import Reals
 from dpaudit.base.numerals import bound, confidence_text, counted, decimals, down, least_text, p_text, up
 from dpaudit.base.validate import error_probability, exact
 from dpaudit.certify import Binned, Certifier, EventCertifier, certifier_named
@@ -65,7 +64,7 @@ def profile(result: AuditResult) -> Drawing:
     panel.line(panel.at(grid, promised), colour="claim")
     panel.line(panel.at(grid, certified), colour="certified", dash="dash")
     if upper is not None and math.isfinite(upper.epsilon_upper):
-        panel.marks(panel.at(upper.epsilon_upper, max(upper.delta, panel.y.low)), colour="ink", shape="D")
+        panel.marks(panel.at(upper.epsilon_upper, max(upper.delta, panel.y.low)), colour="ink", kind="diamond")
     text = (
         "The least delta at which the claim promises epsilon, and a curve that the true delta does not lie below, at "
         f"every epsilon at once, with confidence {level}. It follows from the two limits of the witness, and is a "
@@ -112,7 +111,7 @@ def power(result: AuditResult) -> Drawing | None:
     panel.line(curve, colour="first")
     panel.marks(curve, colour="first")
     if mass:
-        panel.marks(panel.at(mass, min(result.certificate.lower, y.high)), colour="certified", shape="D", size=7.0)
+        panel.marks(panel.at(mass, min(result.certificate.lower, y.high)), colour="certified", kind="diamond", size=7.0)
     rows = [
         (exact(mass), "nothing is" if least is None else f"{name} {up(least, decimals(least, 3))}" if least else "0")
         for mass, least in caught.items()
@@ -196,7 +195,7 @@ def _bound(result: AuditResult, trail: list[AuditEvidence]) -> Drawing:
         panel.level(promised, "claim", "dash")
     curve = panel.at(runs, [min(value, y.high) for value in lower])
     panel.line(curve, colour="certified")
-    panel.marks(curve[:-1], colour="certified", filled=False)
+    panel.marks(curve[:-1], colour="certified", kind="hollow")
     panel.marks(curve[-1:], colour="certified", size=7.5)
     rows = [(f"{n:,}", f"{name} >= {bound(value)}") for n, value in zip(runs, lower, strict=True)]
     text = (
@@ -385,21 +384,15 @@ def _scales(result: AuditResult, seen: list[_Seen]) -> tuple[Scale, Scale]:
 
 def allowed_region(panel: Panel, claim: Claim) -> None:
     """Everything below G, and by symmetry above its mirror image: for the event and its complement alike."""
-    q = rates(panel, claim)
+    q = panel.x.grid(CURVE_POINTS)
+    if not panel.x.log:  # closer at both ends, where curves bend, and at its corners
+        corner = (1.0 - claim.delta) / (1.0 + math.exp(min(LARGEST, claim.epsilon_at(claim.delta))))
+        q = np.union1d(np.sin(np.linspace(0.0, math.pi / 2.0, CURVE_POINTS)) ** 2, [corner, 1.0 - corner])
     upper = panel.at(q, [claim.max_probability(each) for each in q.tolist()])
     lower = panel.at(q, [1.0 - claim.max_probability(1.0 - each) for each in q.tolist()])
     panel.area(np.concatenate([upper, lower[::-1]]), colour="allowed")
     panel.line(upper, colour="claim")
     panel.line(lower, colour="claim", width=0.8)
-
-
-def rates(panel: Panel, claim: Claim) -> Reals:
-    """Where G is drawn."""
-    if panel.x.log:
-        return panel.x.grid(CURVE_POINTS)
-    # closer at both ends, where curves bend, and at its corners
-    corner = (1.0 - claim.delta) / (1.0 + math.exp(min(LARGEST, claim.epsilon_at(claim.delta))))
-    return np.union1d(np.sin(np.linspace(0.0, math.pi / 2.0, CURVE_POINTS)) ** 2, [corner, 1.0 - corner])
 
 
 def _search_curve(histogram: Histogram, result: AuditResult) -> list[tuple[float, float]]:

@@ -22,34 +22,16 @@ SHOWN = 16  # corners of a curve in the table of numbers
 Rates = Sequence[tuple[float, float]]  # false positives and false negatives of each threshold
 
 
-def scores(histogram: Histogram, groups: tuple[str, str], of: str, text: str) -> Drawing:
-    """How the scores of both `groups` lie; `of` is what has a score ("canaries"), `text` what the scores are."""
-    keys: Keys = (("line", "first", groups[0]), ("dash", "second", groups[1]))
-    if histogram.values and not histogram.edges:  # bars
-        keys = (("area", "first", f"{groups[0]}, left bar"), ("area", "second", f"{groups[1]}, right bar"))
-    columns = (histogram.feature, *groups)
-    panel = compared(histogram, keys, of=of)
-    return Drawing.of(panel, "scores", "The scores of both groups", text, columns, counted_rows(histogram))
-
-
 def error_rates(
-    corners: Rates,
-    band: Rates,
-    band_name: str,
-    claim: Claim | None,
-    sizes: tuple[int, int],
-    text: str,
-    *,
-    log: bool = False,
+    corners: Rates, band: Rates, band_name: str, claim: Claim | None, histogram: Histogram, text: str, *, log: bool
 ) -> Drawing:
     """The ROC of the attack: what the scores show, limits of it, and the region that the claim allows.
 
     `corners` are those of the empirical curve; `band` upper limits of both error rates at several thresholds, with
-    what they hold under as `band_name`; `sizes` the numbers of scores in and out; `text` says what rests on what. The
-    certified bound is no curve here: it is one about the mechanism, and not about these scores. Logarithmic axes show
-    small rates.
+    what they hold under as `band_name`; `text` says what rests on what. The certified bound is no curve here: it is one
+    about the mechanism, and not about these scores. Logarithmic axes show small rates.
     """
-    least = min(0.1, 0.5 / max(sizes))
+    least = min(0.1, 0.5 / max(histogram.runs_first, histogram.runs_second, 1))
     scale = Scale(least, 1.0, log=True) if log else Scale(0.0, 1.0)
     keys: Keys = (
         claim is not None and ("area", "allowed", "allowed by the claim"),
@@ -63,8 +45,7 @@ def error_rates(
     panel.line(panel.at(diagonal, diagonal), colour="rule", width=0.9)
     panel.frame("false positive rate: out, but called in", "true positive rate: in, and called in")
     if band:
-        x, y = _stairs(band)
-        panel.line(panel.at(x, y), colour="second", dash="dots", width=1.8)
+        panel.line(panel.at(*_stairs(band)), colour="second", dash="dots", width=1.8)
     fpr, fnr = np.transpose(corners)
     panel.line(panel.at(fpr, 1.0 - fnr), colour="first", width=2.0)
     places = np.unique(np.linspace(0, len(corners) - 1, min(SHOWN, len(corners))).astype(int)).tolist()
@@ -116,31 +97,30 @@ def pictures(
     """
     drawn: list[Drawing] = []
     if histogram is not None:
-        groups = f"{histogram.runs_first:,} {of} in", f"{histogram.runs_second:,} {of} out"
-        text = f"How the scores of both groups lie: {groups[0]}, {groups[1]}. {about} To look at: it proves nothing."
-        drawn.append(scores(histogram, groups, of, text))
+        names = f"{histogram.runs_first:,} {of} in", f"{histogram.runs_second:,} {of} out"
+        text = f"How the scores of both groups lie: {names[0]}, {names[1]}. {about} To look at: it proves nothing."
+        keys: Keys = (("line", "first", names[0]), ("dash", "second", names[1]))
+        if histogram.values and not histogram.edges:  # bars
+            keys = (("area", "first", f"{names[0]}, left bar"), ("area", "second", f"{names[1]}, right bar"))
+        panel, columns = compared(histogram, keys, of=of), (histogram.feature, *names)
+        drawn.append(Drawing.of(panel, "scores", "The scores of both groups", text, columns, counted_rows(histogram)))
         if roc:
-            sizes = max(1, histogram.runs_first), max(1, histogram.runs_second)
-            limits = f"limits at {exact(confidence)}, {band_line}"
-            text = rates_text(claim, bool(band), confidence, band_line)
-            drawn.append(error_rates(roc, band, limits, claim, sizes, text))
-            drawn.append(error_rates(roc, band, limits, claim, sizes, LOGARITHMIC, log=True))
+            at, limits = f"with confidence {exact(confidence)}", f"limits at {exact(confidence)}, {band_line}"
+            text = (
+                "For every threshold, the share of those that were in and of those that were out that it calls in. The "
+                "solid line joins the best corners of these same scores: an estimate, chosen on them."
+            )
+            text += " The claim allows the shaded region." if claim is not None else ""
+            if band:
+                text += (
+                    f" The true curve lies above the dotted stairs, at all thresholds together, {at}; this stands on "
+                )
+                text += f"the line: {band_line}."
+            for words, log in ((text, False), (LOGARITHMIC, True)):
+                drawn.append(error_rates(roc, band, limits, claim, histogram, words, log=log))
     if len(e_values) > 1:
         drawn.append(evidence(e_values, error_probability(confidence)))
     return tuple(drawn)
-
-
-def rates_text(claim: Claim | None, band: bool, confidence: float, band_line: str) -> str:
-    """What the picture of error rates shows, and what each of its lines rests on."""
-    at = f"with confidence {exact(confidence)}"
-    parts = {
-        "For every threshold, the share of those that were in and of those that were out that it calls in. The solid "
-        "line joins the best corners of these same scores: an estimate, chosen on them.": True,
-        "The claim allows the shaded region.": claim is not None,
-        f"The true curve lies above the dotted stairs, at all thresholds together, {at}; this stands on the line: "
-        f"{band_line}.": band,
-    }
-    return " ".join(words for words, holds in parts.items() if holds)
 
 
 def of_scores(result: ScoresResult) -> tuple[Drawing, ...]:

@@ -112,9 +112,9 @@ def history_drawing(points: Sequence[Mapping[str, Any]], *, name: str = "", para
     known = [(at, min(value, y.high)) for at, value in enumerate(lower) if value is not None]
     if known:
         panel.line(panel.at(*zip(*known, strict=True)), colour="muted", width=0.8)
-    for colour, shape, wanted in (("first", "o", False), ("refuted", "D", True)):
+    for colour, kind, wanted in (("first", "point", False), ("refuted", "diamond", True)):
         marks = [panel.at(at, value) for at, value in known if is_refuted(points[at]) is wanted]
-        panel.marks(*marks, colour=colour, shape=shape)
+        panel.marks(*marks, colour=colour, kind=kind)
     text = (
         f"{counted(len(points), 'audit')} in the order of time: what each certified, and what was claimed. Audits with "
         "other runs or another confidence certify other bounds of the same loss."

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -169,45 +169,40 @@ ROW, SWATCH = 18.0, 22.0  # of a key
 EDGE = 1.3  # of a mark
 APART = 13.0  # base lines of names below each other
 CORNERS = {
-    "o": [(np.cos(turn), np.sin(turn)) for turn in np.linspace(0.0, 2.0 * np.pi, 16, endpoint=False)],
-    "D": [(-1.25, 0.0), (0.0, -1.25), (1.25, 0.0), (0.0, 1.25)],
-    "s": [(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)],
-    "^": [(-1.0, 0.9), (0.0, -1.0), (1.0, 0.9)],
-    "v": [(-1.0, -0.9), (0.0, 1.0), (1.0, -0.9)],
-    "X": [(-1.0, -1.0), (0.0, -0.4), (1.0, -1.0), (0.4, 0.0), (1.0, 1.0), (0.0, 0.4), (-1.0, 1.0), (-0.4, 0.0)],
+    "point": [(np.cos(turn), np.sin(turn)) for turn in np.linspace(0.0, 2.0 * np.pi, 16, endpoint=False)],
+    "diamond": [(-1.25, 0.0), (0.0, -1.25), (1.25, 0.0), (0.0, 1.25)],
+    "block": [(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)],
+    "up": [(-1.0, 0.9), (0.0, -1.0), (1.0, 0.9)],
+    "down": [(-1.0, -0.9), (0.0, 1.0), (1.0, -0.9)],
+    "cross": [(-1.0, -1.0), (0.0, -0.4), (1.0, -1.0), (0.4, 0.0), (1.0, 1.0), (0.0, 0.4), (-1.0, 1.0), (-0.4, 0.0)],
 }
 DASHES = {"line": (), "dash": (6.0, 4.0), "dots": (1.9, 3.4)}
-MARKS = {"point": "o", "hollow": "o", "diamond": "D", "open": "D", "square": "s", "cross": "X"}
-HOLLOW = ("hollow", "open", "square")
+HOLLOW = {"hollow": "point", "open": "diamond", "square": "block"}
 
 SIZES = {"column": 3.33, "text": 7.0}  # inches: of a column, and of both, of the usual papers in two columns
 STYLES = ("screen", "paper")
 POINTS = 0.75  # of a unit where a size is given: text is of 9 and of 8.25 points then
 
 
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """What figures are drawn for: their width in units, None for that of each, and the style of a screen or a paper."""
+class Sheet(NamedTuple):
+    """What figures are drawn for: their width in units, None for that of each; a style; and the points of a unit."""
 
     width: float | None = None
     style: str = "screen"
-
-    @property
-    def points(self) -> float:
-        """The points of a unit, where the figure is a file."""
-        return 1.0 if self.width is None else POINTS
+    points: float = 1.0
 
 
-SHEET: ContextVar[Sheet] = ContextVar("sheet", default=Sheet())  # noqa: B039 - it is frozen
+SHEET: ContextVar[Sheet] = ContextVar("sheet", default=Sheet())  # noqa: B039 - a tuple
 
 
 @contextmanager
 def laid_out(size: str | float | None, style: str) -> Iterator[None]:
     """Figures that are drawn here are so wide, in inches or by a name of `SIZES`, and in this style."""
-    inches = None if size is None else SIZES.get(size) if isinstance(size, str) else size
+    inches = SIZES.get(size) if isinstance(size, str) else size
     if size is not None and not (isinstance(inches, int | float) and 2.0 <= inches <= 20.0):
         raise InvalidSpec(f"size must be {', '.join(map(repr, SIZES))} or a width of 2 to 20 inches, got {size!r}")
-    sheet = Sheet(None if inches is None else inches * 72.0 / POINTS, validate.one_of("style", style, STYLES))
+    sheet = Sheet(style=validate.one_of("style", style, STYLES))
+    sheet = sheet if inches is None else Sheet(inches * 72.0 / POINTS, style, POINTS)
     before = SHEET.set(sheet)
     try:
         yield
@@ -300,19 +295,15 @@ class Panel:
             DrawnShape([np.array([(x, y), (x + wide, y), (x + wide, y + high), (x, y + high)])], fill=colour)
         )
 
-    def marks(
-        self, *places: Places, colour: str, shape: str = "o", size: float = 6.0, filled: bool = True,
-        kind: str | None = None,
-    ) -> None:  # fmt: skip
-        """A mark at each place within the frame, hollow where not `filled`, or as a `kind` of a key."""
-        shape, filled = (shape, filled) if kind is None else (MARKS[kind], kind not in HOLLOW)
+    def marks(self, *places: Places, colour: str, kind: str = "point", size: float = 6.0) -> None:
+        """A mark at each place within the frame."""
         low, high = (self.left - 1.0, self.top - 1.0), (self.right + 1.0, self.bottom + 1.0)
         inside = [at for at in itertools.chain(*places) if (at >= low).all() and (at <= high).all()]
-        self._marks(inside, colour, shape, size, filled)
+        self._marks(inside, colour, kind, size)
 
-    def _marks(self, places: Sequence[Places], colour: str, shape: str, size: float, filled: bool) -> None:
-        around = np.array(CORNERS[shape]) * size / 2.0
-        self.shapes.append(DrawnShape([at + around for at in places], colour, EDGE, fill=colour if filled else "paper"))
+    def _marks(self, places: Sequence[Places], colour: str, kind: str, size: float) -> None:
+        around, fill = np.array(CORNERS[HOLLOW.get(kind, kind)]) * size / 2.0, "paper" if kind in HOLLOW else colour
+        self.shapes.append(DrawnShape([at + around for at in places], colour, EDGE, fill=fill))
 
     def words(
         self,
@@ -389,8 +380,7 @@ class Panel:
         elif kind in DASHES:
             self.shapes.append(DrawnShape([np.array([(x, y), (x + 15.0, y)])], colour, 2.0, DASHES[kind]))
         else:
-            size = 9.0 if kind == "square" else 6.0
-            self._marks([np.array((x + 7.5, y))], colour, MARKS[kind], size, kind not in HOLLOW)
+            self._marks([np.array((x + 7.5, y))], colour, kind, 9.0 if kind == "square" else 6.0)
 
 
 def fitted(text: object, room: float, size: float = SIZE) -> str:

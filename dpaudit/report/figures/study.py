@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dpaudit.base.numerals import bound, counted, decimals, up
+from dpaudit.base.numerals import bound, counted, up
 from dpaudit.base.quoting import clean
-from dpaudit.base.validate import error_probability
+from dpaudit.base.validate import error_probability, exact
 from dpaudit.certify.certificate import holm
 from dpaudit.errors import InvalidSpec
 from dpaudit.report.figures.drawing import Drawing
@@ -142,7 +142,7 @@ def claimed_against_certified(rows: Sequence[Row]) -> Drawing:
         if number_of(row, "claimed_epsilon") and any(number_of(row, name) is not None for name in certified)
     ]
     used = [row for row, _ in held]
-    _some(used, "claimed_epsilon and epsilon_lower")
+    left = _left_out(rows, used, "claimed_epsilon and epsilon_lower")
     names = labels(used, mechanism=True)
     whole = names if len(set(names)) <= MOST_ROWS else [_word(row, "mechanism") for row in used]
     places = {name: place for place, name in enumerate(dict.fromkeys(whole))}
@@ -169,7 +169,7 @@ def claimed_against_certified(rows: Sequence[Row]) -> Drawing:
         text += " A hollow diamond is refuted at its own confidence, and not together with the others (Holm)."
     if any(audit.beyond for audit in audits):
         text += " A square marks a bound above the exact loss: it is wrong, as a few by chance may be."
-    text += at_ends(audits) + _left_out(rows, used)
+    text += at_ends(audits) + left
     table = [_cells(name, audit) for name, audit in zip(names, audits, strict=True)]
     title = "Claimed against certified"
     return Drawing.of(panel, "claimed-against-certified", title, text, COLUMNS, table)
@@ -180,15 +180,23 @@ def _cells(name: str, audit: Audit) -> tuple[str, ...]:
     estimate = "" if audit.estimate is None else f"{audit.estimate:.3g}"
     verdict = ("REFUTED, alone" if audit.alone else "REFUTED") if audit.refuted else "not refuted"
     verdict += ", above the exact loss" if audit.beyond else ""
-    return name, f"{audit.claimed:g}", lower, _at_most(audit.exact), _at_most(audit.upper), estimate, verdict
+    return name, f"{audit.claimed:.4g}", lower, epsilon_text(audit.exact), epsilon_text(audit.upper), estimate, verdict
 
 
-def _at_most(value: float | None) -> str:
-    return "" if value is None else up(value, decimals(value, 4)) if value > 0.0 else "0"
+def epsilon_text(value: float | None) -> str:
+    """An exact or proved epsilon, rounded up where it is long; empty where it is not known.
+
+    >>> epsilon_text(0.5), epsilon_text(0.98039729)
+    ('0.5', '0.981')
+    """
+    if value is None:
+        return ""
+    text = exact(float(value))
+    return text if len(text) <= 6 else up(float(value), 3)
 
 
 COLOURS = ("first", "second", "certified", "refuted", "ink", "muted")
-SHAPES = ("o", "s", "^", "D", "v", "X")
+SHAPES = ("point", "block", "up", "diamond", "down", "cross")
 LINES: tuple[Dash, ...] = ("line", "dash", "dots")
 ASIDE = 3.0  # units between the lines at one place
 ROOM = 6  # characters beside an axis
@@ -197,12 +205,11 @@ ROOM = 6  # characters beside an axis
 def bound_against_runs(rows: Sequence[Row]) -> Drawing:
     """The certified epsilon by the number of runs, a line a procedure: the median of its audits at each number."""
     used = [row for row in rows if number_of(row, "epsilon_lower") is not None and number_of(row, "runs")]
-    _some(used, "runs and epsilon_lower")
     lines = grouped(used, lambda row: number_of(row, "runs"), lambda row: number_of(row, "epsilon_lower"))
     claims = {number_of(row, "claimed_epsilon") for row in used} - {None}
     level = claims.pop() if len(claims) == 1 else None
     names = "bound-against-runs", "The bound against the number of runs", "runs", "certified epsilon"
-    return _curves(names, lines, _left_out(rows, used), tell=bound, level=level)
+    return _curves(names, lines, _left_out(rows, used, "runs and epsilon_lower"), tell=bound, level=level)
 
 
 def power_curves(rows: Sequence[Row]) -> Drawing:
@@ -212,10 +219,10 @@ def power_curves(rows: Sequence[Row]) -> Drawing:
     truth is known, a mechanism that the catalogue lists as broken.
     """
     used = [row for row in rows if row.get("verdict") is not None and number_of(row, "runs") and is_violated(row)]
-    _some(used, "runs and a verdict on a claim that is known to be wrong")
     lines = grouped(used, lambda row: number_of(row, "runs"), lambda row: float(is_refuted(row)))
     names = "power-curves", "How often a violation is found", "runs", "share refuted"
-    return _curves(names, lines, _left_out(rows, used), tell="{:.3f}".format, shares=True)
+    text = _left_out(rows, used, "runs and a verdict on a claim that is known to be wrong")
+    return _curves(names, lines, text, tell="{:.3f}".format, shares=True)
 
 
 def runs_to_refute(rows: Sequence[Row]) -> Drawing:
@@ -224,11 +231,11 @@ def runs_to_refute(rows: Sequence[Row]) -> Drawing:
     Rows that were not refuted are counted in the description: a median over the others alone flatters.
     """
     used = [row for row in rows if number_of(row, "runs_to_refute") and 0.0 < (excess(row) or 0.0) < math.inf]
-    _some(used, "runs_to_refute, and a true_epsilon above claimed_epsilon")
     missed = sum(is_violated(row) and row.get("verdict") is not None and not is_refuted(row) for row in rows)
     lines = grouped(used, excess, lambda row: number_of(row, "runs_to_refute"))
     more = f" {counted(missed, 'audit')} of a wrong claim that did not refute it: not shown, nor in a median."
-    text = (more if missed else "") + _left_out(rows, [*used, *range(missed)])
+    left = _left_out(rows, used, "runs_to_refute, and a true_epsilon above claimed_epsilon", missed)
+    text = (more if missed else "") + left
     names = "runs-to-refute", "Runs until a violation is refuted", "true epsilon above the claimed one", "runs"
     return _curves(names, lines, text, tell="{:,.0f}".format, log_y=True)
 
@@ -236,15 +243,11 @@ def runs_to_refute(rows: Sequence[Row]) -> Drawing:
 KINDS = (claimed_against_certified, bound_against_runs, power_curves, runs_to_refute)
 
 
-def _some(rows: Sequence[Row], needed: str) -> None:
-    """Raises `InvalidSpec` where there is nothing to draw."""
-    if not rows:
+def _left_out(rows: Sequence[Row], used: Sequence[Row], needed: str, told: int = 0) -> str:
+    """How many rows a figure could not show, beside those it has `told`. Raises `InvalidSpec` where it has none."""
+    if not used:
         raise InvalidSpec(f"no row of the table has what this figure shows: {needed}")
-
-
-def _left_out(rows: Sequence[Row], used: Sequence[object]) -> str:
-    """How many rows a figure could not show."""
-    number = len(rows) - len(used)
+    number = len(rows) - len(used) - told
     return f" {counted(number, 'row')} of the table had no numbers for this." if number else ""
 
 
@@ -293,7 +296,7 @@ def _curves(
         centres = [(statistics.fmean if shares else statistics.median_low)(values) for values in series.values()]
         curve = panel.at(list(series), centres) + aside
         panel.line(curve, colour=colour, dash=dash)
-        panel.marks(curve, colour=colour, shape=SHAPES[k % len(SHAPES)], size=5.0)
+        panel.marks(curve, colour=colour, kind=SHAPES[k % len(SHAPES)], size=5.0)
         ends += [(curve[-1], colour, label)] * (len(lines) > 1)
         cells = zip(series.items(), centres, strict=True)
         rows += [(label, f"{at:g}", tell(centre), f"{len(values):,}") for (at, values), centre in cells]

@@ -241,7 +241,7 @@ def test_claimed_against_certified_names_each_mechanism_and_says_what_it_left_ou
     ]
     drawing = study.claimed_against_certified(rows)
     assert drawing.rows == (
-        ("laplace", "1", "0.800", "1.000", "", "", "not refuted"),
+        ("laplace", "1", "0.800", "1", "", "", "not refuted"),
         ("broken", "1", "1.50", "inf", "", "", "REFUTED"),
         ("trained", "1", "0", "", "", "0.7", "not refuted"),
     )

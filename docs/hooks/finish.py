@@ -17,7 +17,8 @@ from dpaudit.options import OPTIONS, Working, options
 
 CODE = re.compile(r"<(?P<other>pre|a|h[1-6])\b.*?</(?P=other)>|<code>(?P<text>[^<]*)</code>", re.DOTALL)
 TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
-CELL = re.compile(r"<td(?P<rest>[^>]*)>|<tr>")
+CELL = re.compile(r"<td[^>]*>(?=(?P<number>\d)?)|<tr>")
+NARROW = 36  # characters of a row that any screen has room for
 BREAKS = re.compile(r"(?<=[\w.])(?=[_.:/])|(?<=[(,])")  # where a name may go on in the next line
 AUDIT = "reference/audit.md"
 
@@ -64,23 +65,30 @@ def linked(page: str, path: str, url: str, files: Files) -> str:
 
 
 def stacked(page: str) -> str:
-    """Tables of which every cell knows its column: where the screen is narrow, a row becomes a list of them."""
+    """Wide tables with cells that know their columns: on a narrow screen a row of them becomes a list."""
 
     def table(found: re.Match[str]) -> str:
-        head, body = found[0].split("</thead>") if "</thead>" in found[0] else ("", found[0])
-        columns = [re.sub(r"<[^>]*>", "", each) for each in re.findall(r"<th\b[^>]*>(.*?)</th>", head, re.DOTALL)]
+        head, _, body = found[0].partition("</thead>")
+        columns = [_plain(each) for each in re.findall(r"<th\b[^>]*>(.*?)</th>", head, re.DOTALL)]
+        rows = [re.findall(r"<t[dh]\b[^>]*>(.*?)</t[dh]>", row, re.DOTALL) for row in body.split("</tr>")[:-1]]
+        widths = [max(len(_plain(cell)) for cell in each) for each in zip(*rows, strict=False)]
+        if len(columns) < 3 or sum(widths) < NARROW:
+            return found[0]
         place = -1
 
         def cell(each: re.Match[str]) -> str:
             nonlocal place
             place = -1 if each[0] == "<tr>" else place + 1
-            return each[0] if place < 0 else f'<td{each["rest"]} data-column="{html.escape(columns[place])}">'
+            named = place > 0 or (place == 0 and each["number"])  # a name says itself what it is
+            return f'{each[0][:-1]} data-column="{html.escape(columns[place])}">' if named else each[0]
 
-        if len(columns) < 3:
-            return found[0]
-        return f"{head.replace('<table>', '<table data-columns>')}</thead>{CELL.sub(cell, body)}"
+        return f"{head.replace('<table', '<table data-columns', 1)}</thead>{CELL.sub(cell, body)}"
 
     return TABLE.sub(table, page)
+
+
+def _plain(cell: str) -> str:
+    return html.unescape(re.sub(r"<[^>]*>", "", cell))
 
 
 def breakable(page: str) -> str:

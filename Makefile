@@ -54,7 +54,7 @@ audit: $(VENV)/.ready-audit
 SEED  ?= 0
 SEEDS := 0 1 2 3 4 5 6 7 8 9 10
 define lectures
-$(RUN) -m dpaudit run audits/lectures --confidence 0.9999 --seed $(1) --report $(2) --format json,summary || status=$$?; \
+$(RUN) -m dpaudit run audits/lectures --confidence 0.9999 --seed $(1) --report $(2) --format json,md || status=$$?; \
 $(RUN) -m audits.lectures.claims --results $(2) --page $(2)/claims.html || status=$$?
 endef
 lectures: $(VENV)/.ready-audit

@@ -22,6 +22,8 @@ from dpaudit.account.statements import (
     representation_lines,
     stamp,
     supposed,
+    trusted,
+    unseen,
     until_text,
 )
 from dpaudit.base.numerals import confidence_text, counted, p_text
@@ -32,27 +34,54 @@ from dpaudit.results.result import fingerprint
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
 
 
-def suite_line(entry: SuiteEntry) -> str:
-    """One audit of a suite on one line: whether it went as its author expects, and what came out."""
-    if entry.result is None:
-        return f"no verdict   {clean(entry.name)}: {clean(entry.error or 'no reason was recorded', LONGEST_REASON)}"
+def suite_line(entry: SuiteEntry, brief: bool = False) -> str:
+    """One audit of a suite on one line: whether it went as its author expects, what came out, and why.
+
+    `brief`: without the reasons, in a line of a terminal where its name is short.
+    """
+    result, name = entry.result, clean(entry.name)
+    if result is None:
+        return f"no verdict   {' ' * 13}{name}" if brief else f"no verdict   {name}: {why(entry)}"
     expected = "accepted     " if entry.covered else "as expected  " if entry.as_expected else "UNEXPECTED   "
-    line = f"{expected}{stamp(entry.result):<11}  {clean(entry.name)}: {'; '.join(bound_lines(entry.result))}"
-    if not entry.foreseen:
-        line += f", expected {expected_text(entry)}"
-    line += f"; {reason}" if (reason := cause(entry.result)) else ""
+    line = f"{expected}{stamp(result):<11}  {name}: "
+    if brief:
+        trust = "; neighbours on trust" * result.on_trust
+        return f"{line}{certified(result)}, claimed {claimed(result)}{supposed(result)}{trust}"
+    line += "; ".join(bound_lines(result)) + f", expected {expected_text(entry)}" * (not entry.foreseen)
+    line += f"; {reason}" if (reason := cause(result)) else ""
     if entry.covered and entry.accepted is not None:
         line += f", {until_text(entry.accepted)}: {clean(entry.accepted.reason, LONGEST_DATA)}"
-    if entry.result.power_reached is False:
-        line += "; without the power that the spec demands"
+    line += "; without the power that the spec demands" * (result.power_reached is False)
     return f"{line}; {clean(entry.error, LONGEST_REASON)}" if entry.error else line
 
 
+def action_lines(suite: SuiteResult) -> tuple[str, ...]:
+    """The lines of what needs action, in the order in which somebody should look."""
+    return tuple(flat(suite_line(each)) for place in in_order(suite) if needs_action(each := suite.entries[place]))
+
+
+def suite_about(suite: SuiteResult) -> str:
+    """What the audits are about, when they were made, of which commit, and by which dpaudit; what is known of it."""
+    days, commits, versions = (of_all(suite, key) for key in ("started", "commit", "version"))
+    commits = [f"commit {each[:12]}{'-dirty' * each.endswith('-dirty')}" for each in commits]
+    made = [" and ".join(each[:2]) + " and others" * (len(each) > 2) for each in (commits, versions) if each]
+    span = " to ".join(dict.fromkeys((*days[:1], *days[-1:])))
+    return "; ".join(filter(None, (clean(f"{suite.product} {suite.version}".strip()), span, *made)))
+
+
+def of_all(suite: SuiteResult, key: str) -> list[str]:
+    """What a key of the provenance says of the audits, each once: days, commits, versions of dpaudit."""
+    known = (str(each.provenance.get(key) or "") for each in suite.results)
+    texts = {"started": "{:.10}", "version": "dpaudit {:.20}"}
+    return sorted({texts.get(key, "{}").format(clean(each)) for each in known if each})
+
+
 def suite_headline(suite: SuiteResult) -> str:
-    """The one line of a suite: how many audits, and what they say."""
+    """The one line of a suite: how many of its audits need action, and what they say."""
     entries, done = suite.entries, [entry for entry in suite.entries if entry.result is not None]
     return tally(
         len(entries),
+        action=sum(map(needs_action, entries)),
         refuted=sum(each.verdict is Verdict.REFUTED for each in suite.results),
         unrefuted=sum(each.verdict is Verdict.NOT_REFUTED for each in suite.results),
         odd=sum(not entry.as_expected for entry in done),
@@ -63,31 +92,32 @@ def suite_headline(suite: SuiteResult) -> str:
     )
 
 
-def tally(
-    audits: int,
-    *,
-    refuted: int,
-    unrefuted: int,
-    odd: int = 0,
-    covered: int = 0,
-    bits: int = 0,
-    weak: int = 0,
-    expired: int = 0,
-) -> str:
-    """So many audits in one line: their verdicts, those that nobody expected or that are accepted, bits and power.
+def tally(audits: int, *, refuted: int, unrefuted: int, action: int | None = None, **more: int) -> str:
+    """So many audits in one line: those that need action where it is known, their verdicts, and how many `more` are.
+
+    These are `odd`, which nobody expected, `covered` by an acceptance, `expired` acceptances, `weak` in power, and
+    findings on `bits`.
 
     >>> tally(3, refuted=1, unrefuted=2, bits=1)
     '3 audits: 1 refuted, 2 not refuted, 0 without verdict; every verdict as expected, 1 finding on bits'
+    >>> tally(12, action=2, refuted=6, unrefuted=6, odd=2)
+    '2 of 12 audits need action: 6 refuted, 6 not refuted, 0 without verdict; 2 verdicts not as expected'
     """
+    odd, covered, expired, weak, bits = (more.get(key, 0) for key in ("odd", "covered", "expired", "weak", "bits"))
+    head = counted(audits, "audit")
+    if action:
+        head = f"{action} of {head} need{'s' * (action == 1)} action"
+    elif action == 0 and audits and not expired:
+        head += ", none needs action"
+    head += f", {counted(expired, 'acceptance')} expired" if expired else ""
     text = f"{refuted} refuted, {unrefuted} not refuted, {audits - refuted - unrefuted} without verdict"
     if refuted + unrefuted:
-        known = "every verdict as expected" if not covered else "every verdict as expected or accepted"
+        known = f"every verdict as expected{' or accepted' * bool(covered)}"
         text += f"; {counted(odd, 'verdict')} not as expected" if odd else f"; {known}"
         text += f", {counted(bits, 'finding')} on bits" if bits else ""
         text += f", {counted(covered, 'accepted finding')}" if covered else ""
         text += f", {weak} without the power demanded" if weak else ""
-    text += f"; {counted(expired, 'acceptance')} expired" if expired else ""
-    return f"{counted(audits, 'audit')}: {text}"
+    return f"{head}: {text}"
 
 
 def suite_question(suite: SuiteResult) -> tuple[str, ...]:
@@ -95,13 +125,11 @@ def suite_question(suite: SuiteResult) -> tuple[str, ...]:
     if not suite.entries:
         return ("Nothing was asked: there are no audits.",)
     error = p_text(error_probability(suite.confidence))
-    parts = [error_probability(result.spec["confidence"]) for result in suite.results]
-    part = "an equal part" if not parts or max(parts) <= min(parts) * (1.0 + 1e-9) else "a part of its own"
     return (
-        f"{counted(len(suite.entries), 'audit')} at suite confidence {confidence_text(suite.confidence)}: "
-        f"each gets {part} of the error probability {error}.",
-        f"Where every claim holds, the whole suite refutes one of them with probability at most {error}.",
-        "Each audit's verdict and bound follow from its own part; the Holm-adjusted p-value stands beside them.",
+        f"{counted(len(suite.entries), 'audit')} at suite confidence {confidence_text(suite.confidence)}: where every "
+        f"claim holds, the suite refutes one of them with probability at most {error}.",
+        "The verdict and bound of an audit follow from its own part of that probability; its Holm-adjusted p-value "
+        "counts all audits.",
     )
 
 
@@ -132,9 +160,11 @@ def accepted_text(acceptance: Acceptance, path: object, before: Acceptance | Non
 
 # --- the account of a suite, and of an audit in it ---
 
-LOOK = "look at first"
+AUDITS = "Audits of differential privacy claims"
+ACTION = "needs action"
+HEAD = ("audit", "verdict", "why", "certified", "claimed", "p-value (Holm)")
 NO_FILE = "--dpaudit-report DIR writes the whole account"
-MOST_ODD, MOST_CURES = 3, 2  # audits to look at first, and things to do, on the first page of twelve lines
+MOST_ODD, MOST_CURES = 2, 2  # audits that need action, and things to do, on the first page of twelve lines
 MOST_NAMED = 3  # audits that a thing to do names
 BESIDE_PAGE = (OR_ELSE, "evidence")  # that a failing test tells too
 NOTHING_AUDITED = ("Nothing was audited.", "Name specs that hold audits; check --only and --tag.")
@@ -151,7 +181,6 @@ KINDS = REFUTED_ODD, MISSED_ODD, MISSED_BITS, NO_RESULT, WEAK, BESIDE, BITS_ODD,
     "REFUTED by bits, as expected",
     "not refuted, as expected",
 )
-SHORT = {KEPT: "not refuted", REFUTED_ODD: "REFUTED"}  # on a badge
 
 
 def kind_of(entry: SuiteEntry) -> str:
@@ -173,7 +202,7 @@ def kind_of(entry: SuiteEntry) -> str:
 
 
 def ending(entry: SuiteEntry) -> str:
-    """The same with what somebody should know of it: a bound by bits, a condition, a last day, an error."""
+    """The same with what somebody should know of it: a bound by bits, a condition, a last day."""
     what, result = kind_of(entry), entry.result
     if result is not None and result.representation_refuted:
         what += f": {bound_lines(result)[0]}" if what in (BITS_ODD, KNOWN_BITS) else "; by bits too"
@@ -181,23 +210,37 @@ def ending(entry: SuiteEntry) -> str:
         what += supposed(result)
     if entry.covered and entry.accepted is not None:
         what += f" until {entry.accepted.until.isoformat()}"
-    return f"{what}: {clean(entry.error, LONGEST_REASON)}" if entry.error else what
+    return what
 
 
-def ended_row(entry: SuiteEntry) -> tuple[str, ...]:
-    """The same with how the audit ended in place of its verdict."""
-    name, _, *numbers = stated_row(entry)
-    return name, ending(entry), *numbers
+def why(entry: SuiteEntry) -> str:
+    """In a phrase what lies behind it: the cause of a refutation, who answers for it, what went wrong."""
+    result, error = entry.result, clean(entry.error or "", LONGEST_REASON)
+    if result is None:
+        return error or "no reason was recorded"
+    reason = clean(entry.accepted.reason, LONGEST_DATA) if entry.covered and entry.accepted is not None else ""
+    trust = trusted(result) if result.on_trust else ""
+    return "; ".join(filter(None, (cause(result), reason, trust, unseen(result), error)))
 
 
-def stands_out(entry: SuiteEntry) -> bool:
-    """Whether it wants to be read first: another verdict than expected, an error, bits that leak, too little power."""
-    result = entry.result
-    if result is None or not entry.as_expected or entry.error:
-        return True
-    return result.representation_refuted or result.power_reached is False
+def needs_action(entry: SuiteEntry) -> bool:
+    """Whether somebody has to do something: no verdict or another than expected, bits that leak, too little power."""
+    bits = entry.result is not None and entry.result.representation_refuted and not entry.bits
+    return bits or KINDS.index(kind_of(entry)) < KINDS.index(ACCEPTED)
 
 
+def group_of(entry: SuiteEntry) -> str:
+    """Under which head of a table it stands."""
+    return ACTION if needs_action(entry) else "accepted" if entry.covered else "as expected"
+
+
+def in_order(suite: SuiteResult) -> list[int]:
+    """The places of the audits in the order in which somebody should look, then in that of the suite."""
+    keys = [(not needs_action(each), KINDS.index(kind_of(each))) for each in suite.entries]
+    return sorted(range(len(keys)), key=keys.__getitem__)
+
+
+@account.register
 def told(entry: SuiteEntry, up_to: Level = Level.REVIEWER, record: str | None = None) -> Account:
     """The account of an audit, with what the author of its spec expects; `record` is the file of its result."""
     if entry.result is None:
@@ -219,20 +262,22 @@ def assertion(entry: SuiteEntry, record: str | None = None) -> str:
 
 
 @account.register
-def _of_entry_alone(entry: SuiteEntry, up_to: Level = Level.REVIEWER) -> Account:
-    return told(entry, up_to)
-
-
-@account.register
 def _of_suite(suite: SuiteResult, up_to: Level = Level.REVIEWER) -> Account:
-    return Account.of("Audits of differential privacy claims", "none", SUITE_TOPICS, suite, up_to)
+    title = clean(suite.name) or (f"Audits of {clean(suite.product)}" if suite.product else AUDITS)
+    return Account.of(title, "none", SUITE_TOPICS, suite, up_to)
 
 
 def audits_table(suite: SuiteResult) -> Table:
-    """One row an audit: what was claimed and certified, and whether it went as its author expects."""
-    head = ("audit", "verdict", "expected", "claimed", "certified", "p-value", "Holm")
-    rows = tuple(_row(entry, adjusted) for entry, adjusted in zip(suite.entries, suite.holm(), strict=True))
-    return Table("All audits", head, rows, frozenset({3, 5, 6}))
+    """One row an audit, what needs action first: how it ended and why, what was certified against what was claimed."""
+    adjusted = suite.holm()
+    rows = tuple(row_of(suite.entries[place], adjusted[place]) for place in in_order(suite))
+    return Table("All audits", HEAD, rows, frozenset({4, 5}))
+
+
+def row_of(entry: SuiteEntry, p_value: float | None = None) -> tuple[str, ...]:
+    """One row of that table."""
+    name, _, claim, bounds, _ = stated_row(entry)
+    return name, ending(entry), why(entry), bounds, claim, "" if p_value is None else p_text(p_value)
 
 
 def stated_row(entry: SuiteEntry) -> tuple[str, str, str, str, str]:
@@ -242,20 +287,6 @@ def stated_row(entry: SuiteEntry) -> tuple[str, str, str, str, str]:
         return clean(entry.name), "no verdict", "", "", ""
     verdict, p_value = f"{stamp(result)}{supposed(result)}", p_text(result.certificate.p_value)
     return clean(entry.name), verdict, claimed(result), certified(result), p_value
-
-
-def _row(entry: SuiteEntry, adjusted: float | None) -> tuple[str, ...]:
-    name, verdict, *numbers = stated_row(entry)
-    if entry.covered and entry.accepted is not None:
-        verdict += f", {until_text(entry.accepted)}"
-    return name, verdict, expected_text(entry), *numbers, "" if adjusted is None else p_text(adjusted)
-
-
-def _odd(suite: SuiteResult) -> tuple[str, ...]:
-    """What stands out, the first few in the order in which somebody should look, and how many more there are."""
-    odd = sorted(filter(stands_out, suite.entries), key=lambda entry: KINDS.index(kind_of(entry)))
-    more = [f"and {counted(len(odd) - MOST_ODD, 'more audit')}"] if len(odd) > MOST_ODD else []
-    return (*(flat(suite_line(entry)) for entry in odd[:MOST_ODD]), *more)
 
 
 def cures(suite: SuiteResult) -> tuple[tuple[str, str], ...]:
@@ -277,25 +308,32 @@ def _of_which(suite: SuiteResult, rule: "FindingRule", every: Sequence["Reported
 
 
 def _to_do(suite: SuiteResult) -> tuple[str, ...]:
-    lines = [" ".join(each) for each in cures(suite)]
-    more = [f"and {counted(len(lines) - MOST_CURES, 'more kind')} of finding"] if len(lines) > MOST_CURES else []
-    return (*lines[:MOST_CURES], *more, *([] if lines else not_private(*suite.results)))
+    lines = tuple(" ".join(each) for each in cures(suite))
+    return _first(lines, MOST_CURES, "more thing", " to do") or not_private(*suite.results)
+
+
+def _first(lines: tuple[str, ...], most: int, what: str, more: str = "") -> tuple[str, ...]:
+    """The first lines, and how many more there are."""
+    left = len(lines) - most
+    return *lines[:most], *([f"and {counted(left, what)}{more}"] if left > 0 else ())
 
 
 def _every(suite: SuiteResult) -> tuple[str, ...]:
     """A line for each audit, with its adjusted p-value."""
-    adjusted = ("" if each is None else f"; Holm-adjusted p-value {p_text(each)}" for each in suite.holm())
-    return tuple(f"{suite_line(entry)}{holm}" for entry, holm in zip(suite.entries, adjusted, strict=True))
+    adjusted = ["" if each is None else f"; Holm-adjusted p-value {p_text(each)}" for each in suite.holm()]
+    return tuple(f"{suite_line(suite.entries[place])}{adjusted[place]}" for place in in_order(suite))
 
 
 SUITE_TOPICS: tuple[Topic[SuiteResult], ...] = (
     Topic("verdicts", Level.HEADLINE, lambda suite: (suite_headline(suite),)),
+    Topic("about", Level.PAGE_ONE, lambda suite: filter(None, (suite_about(suite),))),
     Topic("asked", Level.PAGE_ONE, lambda suite: suite_question(suite)[:1]),
-    Topic(LOOK, Level.PAGE_ONE, _odd),
+    Topic(ACTION, Level.PAGE_ONE, lambda suite: _first(action_lines(suite), MOST_ODD, "more audit")),
     Topic("accepted", Level.PAGE_ONE, lambda suite: reviewed_lines(suite.reviewed)[:1]),
     Topic("what to do", Level.PAGE_ONE, _to_do),
     Topic("not looked at", Level.PAGE_ONE, lambda suite: (not_looked_at(*suite.results),)),
     Topic("what it means", Level.DETAIL, lambda suite: suite_question(suite)[1:]),
+    Topic("what else to do", Level.DETAIL, lambda suite: map(" ".join, cures(suite)[MOST_CURES:])),
     Topic("every audit", Level.DETAIL, _every, audits_table),
     Topic("accepted findings", Level.DETAIL, lambda suite: reviewed_lines(suite.reviewed)[1:]),
     Topic("not private", Level.DETAIL, lambda suite: not_private(*suite.results)),
@@ -309,13 +347,12 @@ ERROR, WARNING, NOTE = "error", "warning", "note"
 
 @dataclass(frozen=True, slots=True)
 class FindingRule:
-    """A kind of finding: its id, its level (`ERROR`, `WARNING` or `NOTE`), one line, what it means, what to do."""
+    """A kind of finding: its id, its level (`ERROR`, `WARNING` or `NOTE`), one line, what to do."""
 
     id: str
     name: str
     level: str
     short: str
-    full: str
     help: str
 
 
@@ -340,39 +377,27 @@ REFUTED = FindingRule(
     "ClaimRefuted",
     ERROR,
     "The claim is refuted.",
-    "On the two datasets of a pair, fresh runs show a larger privacy loss than the claim allows for neighbours, at the "
-    "confidence of the audit. Where the finding says so, it is taken on trust that they are neighbours.",
-    "Look at the witness and, where there is one, at the diagnosis: it says what usually mends it. Repeat it with the "
-    "command in the report, then repair the mechanism or state the claim that it keeps. A refutation that somebody "
-    "answers for is accepted with dpaudit accept.",
+    "Repair the mechanism as its page says, or state the claim that it keeps. dpaudit accept accepts it until a day.",
 )
 REPRESENTATION = FindingRule(
     "DPA002",
     "RepresentationFinding",
     WARNING,
     "The bits of floating-point outputs tell the datasets apart.",
-    "The low bits of the outputs, as floats, refute the claim. This says nothing about the calibration of the noise; "
-    "it is a finding of its own, with a level of its own.",
-    "Release integers from discrete noise, or snap the output to a fixed power-of-two grid that is not finer than the "
-    "scale of the noise.",
+    "Release integers from discrete noise, or round to a power-of-two grid that is not finer than the noise's scale.",
 )
 NO_VERDICT = FindingRule(
     "DPA003",
     "NoVerdict",
     ERROR,
     "The audit ended without a verdict.",
-    "The experiment broke, or could not be made: a worker was lost, a dataset was changed, a requirement is missing. "
-    "Nothing is known of the claim.",
-    "Read the reason, remove it and run the audit again. Never count an audit without a verdict as one that found "
-    "nothing.",
+    "Remove the reason and audit again. Never count an audit without a verdict as one that found nothing.",
 )
 MISSED = FindingRule(
     "DPA004",
     "KnownViolationNotFound",
     ERROR,
     "A known violation was not found.",
-    "The author of the spec knows that the claim is broken, and the audit did not refute it: it had too few runs, or "
-    "looks in the wrong place, or the mechanism was repaired.",
     "Give the audit more runs or a better pair. Where the mechanism was repaired, expect not-refuted from now on.",
 )
 POWERLESS = FindingRule(
@@ -380,7 +405,6 @@ POWERLESS = FindingRule(
     "PowerNotReached",
     ERROR,
     "The audit did not have the power that its spec demands.",
-    "It finished, but a violation of the size that the spec names (detect) could have gone unseen.",
     "Give it more runs; dpaudit plan says how many.",
 )
 EXPIRED = FindingRule(
@@ -388,7 +412,6 @@ EXPIRED = FindingRule(
     "AcceptanceExpired",
     ERROR,
     "An accepted finding has expired.",
-    "Somebody answered for a finding until a day that is over.",
     "Review the finding again with dpaudit accept, or repair what it excuses and remove it from the file.",
 )
 UNMATCHED = FindingRule(
@@ -396,7 +419,6 @@ UNMATCHED = FindingRule(
     "AcceptedFindingNotFound",
     NOTE,
     "An accepted finding is not among the findings of these audits.",
-    "The mechanism was repaired or renamed, or its audit is not part of this suite.",
     "Remove it from the file if these audits are all that it is about.",
 )
 BROKEN_REPORT = FindingRule(
@@ -404,7 +426,6 @@ BROKEN_REPORT = FindingRule(
     "ErrorBesideVerdict",
     ERROR,
     "Something went wrong beside the audit.",
-    "The audit has its verdict, but something around it failed: a file of the report could not be written.",
     "Remove the reason and write the report again: dpaudit report.",
 )
 RULES = (REFUTED, REPRESENTATION, NO_VERDICT, MISSED, POWERLESS, EXPIRED, UNMATCHED, BROKEN_REPORT)

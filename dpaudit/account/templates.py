@@ -5,7 +5,6 @@ They are filled by `format`.
 
 SWEEP = "A sweep of audits of differential privacy claims"
 CUT_OFF = "; the same command goes on from there"
-RECHECK = "`dpaudit recheck {record}` repeats the arithmetic of the record beside this page."
 RECHECKED = "{headline}\nthe stored counts give this verdict, bound and p-value"
 WHOLE = "dpaudit report RESULT.json --format txt, of the files that --report DIR keeps"
 FOLDER = "The folder that dpaudit was called in."
@@ -14,6 +13,7 @@ FOLDER = "The folder that dpaudit was called in."
 
 UNWRITTEN_RESULT = "the result could not be written: {why}"
 UNWRITTEN_REPORT = "the report could not be written: {why}"
+NO_REPORT = "a {finding} has no report as {kind}; findings have .html, .md and .txt, and .json where they are stored"
 UNMADE_REPORT = "the report could not be made: {why}"
 UNREAD_RESULT = "its result cannot be read back: {why}"
 WRITTEN_OVER = "its result, {verdict}, was written over by the same test in another process"

@@ -14,7 +14,6 @@ from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import wrap
 from dpaudit.results.result import AuditResult, recompute
 from dpaudit.results.suite import SuiteResult
-from dpaudit.scores.result import ScoresResult
 
 
 def recheck(result: AuditResult, mechanism: Any = None, fresh: bool = False) -> AuditResult:
@@ -49,22 +48,14 @@ def respecified(result: AuditResult, mechanism: Any) -> Question:
     )
 
 
-def write_report(result: AuditResult | SuiteResult | ScoresResult, path: str | os.PathLike[str]) -> Path:
-    """Writes a report, whole or not at all; the suffix chooses the format.
+def write_report(result: Any, path: str | os.PathLike[str]) -> Path:
+    """Writes the report of any finding, whole or not at all; the suffix chooses the format.
 
-    They are .json, .md, .html, .xml (JUnit), .sarif, .csv and .txt. A folder, or a name without a dot, gets a page, its
-    Markdown and its JSON, of scores its figures too: for scores it is always one. Returns the path, of a folder that
-    of the page. Raises `InvalidSpec` for another suffix, and for what is none of these.
+    All have .html, .md and .txt, and .json where they can be stored; audits and suites also .xml (JUnit), .sarif and
+    .csv. Of a suite .md is a comment of 30 lines. A folder, or a name without a dot, gets the page with what belongs to
+    it. Returns the path, of a folder that of the page. Raises `InvalidSpec` for a suffix that makes no sense, and for
+    what is no finding.
     """
-    if isinstance(result, ScoresResult):
-        from dpaudit.report.pages import write_page
-
-        return write_page(result, path, "scores")[-1]
     from dpaudit.report import write
 
-    if not isinstance(result, AuditResult | SuiteResult):
-        raise InvalidSpec(
-            f"write_report takes the result of an audit, a suite or a ScoresResult, got {type(result).__name__}; "
-            "print it, or keep its figure: result.plot().save('figure.svg')"
-        )
     return write(result, path)

@@ -20,7 +20,7 @@ LONG_S = 60.0  # from which on an audit says before how long it takes
 SEEN_S = 0.05  # of work, which tell how long a run takes
 WINDOW_S, SHORTEST_S = 60.0, 2.0  # of the last runs, whose speed tells when the others are done
 NOTEBOOK_S = 1.5  # before which nothing is shown there: what is shown leaves a line
-BAR = 20
+BAR, NAMED = 20, 24  # characters: of the bar, and of a name that is cut
 STAGES = {"probe": "first look", "screen": "choosing a pair", "search": "looking for an event", "certify": "certifying"}
 SHORTER = "shorter: max_time_s (seconds), fewer runs, or dpaudit.batched, which makes many runs a call"
 
@@ -109,12 +109,13 @@ class Watcher(Progress):
         most = max(0.0, self.until - now)
         return seconds if most == math.inf else most if seconds is None else min(seconds, most)
 
-    def words(self) -> str:
-        """How much is done, and when the rest will be."""
+    def words(self, *, stage: bool = True, runs: bool = True) -> str:
+        """How much is done, and when the rest will be; with the name of the stage, and how many runs there are."""
         left = self.left_s()
-        done = percent(min(self.done, self.planned), self.planned) if self.planned else ""
-        share = f"{done} of {counted(self.planned, 'run')}" if done else ""
-        return ", ".join([*filter(None, [self.stage, share]), *([] if left is None else [f"{duration(left)} left"])])
+        share = percent(min(self.done, self.planned), self.planned) if self.planned else ""
+        share += f" of {counted(self.planned, 'run')}" if share and runs else ""
+        parts = self.stage if stage or not share else "", share, "" if left is None else f"{duration(left)} left"
+        return ", ".join(filter(None, parts))
 
     def place(self) -> str:
         """Which audit it is."""
@@ -196,11 +197,20 @@ class Live(Watcher):
     def bar(self) -> str:
         """The line that is shown, as wide as the terminal at the most."""
         part = min(1.0, self.done / self.planned) if self.planned else 0.0
-        full = int(BAR * part)
         room = max(20, shutil.get_terminal_size().columns - 1)
-        name, words = self.place(), self.words()
-        name = name if len(name) + BAR + len(words) + 2 <= room else name[: max(8, room - BAR - len(words) - 5)] + "..."
-        line = f"{name} {'━' * full}{'─' * (BAR - full)} {words}".strip()[:room]
+        name, brief = self.place(), self.words(runs=False)
+        # what gives way first, before the name and the time are cut
+        forms = (
+            (BAR, self.words()),
+            (BAR // 2, self.words()),
+            (BAR // 2, brief),
+            (0, self.words(runs=False, stage=False)),
+        )
+        least = min(len(name), NAMED)
+        across, words = next((each for each in forms if each[0] + len(each[1]) + least + 2 <= room), forms[-1])
+        left, full = max(8, room - across - len(words) - 2), int(across * part)
+        name = name if len(name) <= left else f"{name[: left - 3]}..."
+        line = f"{name} {'━' * full}{'─' * (across - full)} {words}".strip()[:room]
         if self.notebook or os.environ.get("NO_COLOR"):
             return line
         return line.replace("━", "\x1b[36m━", 1).replace("─", "\x1b[0m\x1b[90m─", 1) + "\x1b[0m"

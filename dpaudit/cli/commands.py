@@ -65,6 +65,7 @@ class RunCommand(CommandLine, group="Audits", home="suite"):
     resume: bool = option("Go on with the newest run of these specs that was not finished.")
     accepted: str | None = option("Accepted findings; dpaudit-accepted.toml where there is one.", "FILE")
     no_progress: bool = option("Say nothing while the audits run.")
+    verbose: bool = option("Print the first page of each audit, not a line.")
     quiet: bool = option("Print the closing line only; implies --no-progress.")
 
 
@@ -119,7 +120,8 @@ class ReportCommand(CommandLine, group="Results"):
 
     RESULT is a result, a suite.json, or the folder of a report; of a folder its suite.json, or else all results.
     Without a suite, no violation is taken as expected. A result of audit-training is printed, or becomes a page in
-    --output. Numbers that contradict each other are refused (2), and a file that was read is never written over.
+    --output. Numbers that contradict each other are refused (2), and a file that was read is never written over. Of
+    several audits md is a comment of 30 lines; in a folder report-long.md, which has all, stands beside it.
     """
 
     results: tuple[str, ...] = argument("RESULT...", required=True)

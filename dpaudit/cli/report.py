@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -16,7 +17,6 @@ from dpaudit.results.result import AuditResult
 from dpaudit.results.stored import load_either, stored_files
 from dpaudit.results.suite import SuiteResult, together
 
-NAMES = ", ".join(report.FORMATS)
 STANDARD = "-"
 
 
@@ -32,7 +32,7 @@ def report_command(call: ReportCommand) -> int:
             try:
                 parts.append(load_either(path))
             except InvalidSpec as error:
-                if len(call.results) == 1 and _trained(path, output):
+                if len(call.results) == 1 and _trained(path, chosen, output):
                     return 0
                 say(f"error: {one_line(error)}")
                 wrong += 1
@@ -48,7 +48,7 @@ def report_command(call: ReportCommand) -> int:
     return 0
 
 
-def _trained(read: Path, output: str | None) -> bool:
+def _trained(read: Path, chosen: tuple[Format, ...], output: str | None) -> bool:
     """Whether a file holds the result of an audit of training, which is then printed or written."""
     from dpaudit.training import load
 
@@ -56,8 +56,8 @@ def _trained(read: Path, output: str | None) -> bool:
         result = load(read)
     except InvalidSpec:
         return False
-    if output is None:
-        _print(f"{result}\n", plain=True)
+    if output is None or Path(output).suffix:
+        _one(result, chosen[0], output, [read])
         return True
     _spare([read], [Path(output, "training.json")])
     with writing("--output", output):
@@ -95,7 +95,7 @@ def _print(text: str, *, plain: bool = False) -> None:
         raise InvalidSpec(f"standard output cannot be written ({error.strerror}); name a file with --output") from None
 
 
-def _one(whole: AuditResult | SuiteResult, form: Format, output: str | None, read: list[Path]) -> None:
+def _one(whole: Any, form: Format, output: str | None, read: list[Path]) -> None:
     if output is not None:
         _spare(read, [Path(output)])
     text = report.render(whole, form)

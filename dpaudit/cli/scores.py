@@ -49,7 +49,7 @@ def audit_scores_command(call: AuditScoresCommand) -> int:
                 result.plot("roc").save(call.plot_path)
         if folder is not None:
             with writing("--report", str(folder)):
-                click.echo(f"report: {write_page(result, folder, 'scores')[-1]}")
+                click.echo(f"report: {write_page(result, folder)[-1]}")
     return 1 if result.refuted else 0
 
 

@@ -13,7 +13,7 @@ import click
 from dpaudit import report
 from dpaudit.account import Level, account, templates
 from dpaudit.account.statements import stamp
-from dpaudit.account.suites import suite_line
+from dpaudit.account.suites import ACTION, action_lines, suite_line
 from dpaudit.auditing.question import Plan
 from dpaudit.auditing.runner import Runner
 from dpaudit.auditing.watching import Watcher, watching
@@ -44,7 +44,7 @@ from dpaudit.processes.frames import UnreadableShard
 from dpaudit.report import USUAL
 from dpaudit.results.provenance import commit_of, versions
 from dpaudit.results.result import AuditResult
-from dpaudit.results.suite import Acceptance, SuiteEntry, SuiteResult
+from dpaudit.results.suite import Acceptance, SuiteEntry, SuiteResult, joined
 from dpaudit.spec.questions import Layers, SpecQuestion, command, shared
 from dpaudit.spec.settings import read_settings
 from dpaudit.version import __version__
@@ -215,7 +215,7 @@ class Suite:
             raise type(error)(f"{error}{hint}") from None
         entries, reviewed = review(self.entries, self.accepted, date.today())
         self.entries = list(entries)
-        finished = SuiteResult(entries, self.confidence, reviewed)
+        finished = SuiteResult(entries, self.confidence, reviewed, *joined(each.suite for each in self.questions))
         self.unwritten = False  # files of single results that could not be written are written now
         if self.folder is not None:
             with self._writing():
@@ -241,19 +241,20 @@ class Suite:
         return []
 
     def tell(self, suite: SuiteResult) -> None:
-        """The result on standard output: the first page of what is not as expected, a line for the rest."""
-        headline = account(suite, Level.HEADLINE).headline
+        """The result on standard output: the first page of one audit, of several a line each, and what needs action."""
         if not self.call.quiet:
+            alone = len(suite.entries) == 1
             for entry in suite.entries:
-                alone = len(suite.entries) == 1 or not entry.as_expected
                 page = "\n".join(account(entry, Level.PAGE_ONE).lines(templates.WHOLE))
-                show(f"\n{page}\n" if alone and entry.result is not None else suite_line(entry))
-            show()
-        show(f"{headline}; exit code {suite.exit_code}")
-        if self.folder is not None and not self.unwritten and not self.call.quiet:
-            pages = {"html": "index.html", "md": "report.md"}
-            page = next((pages[each] for each in pages if each in self.formats), "")
-            click.echo(f"report: {self.folder / page}")
+                paged = (alone or self.call.verbose) and entry.result is not None
+                show(f"\n{page}\n" if paged else suite_line(entry, brief=not alone))
+            odd = () if alone else action_lines(suite)
+            show("\n".join(["", *([f"{ACTION}:", *(f"  {each}" for each in odd), ""] if odd else [])]))
+            if self.folder is not None and not self.unwritten:
+                pages = {"html": "index.html", "md": "report.md"}
+                page = next((pages[each] for each in pages if each in self.formats), "")
+                click.echo(f"report: {self.folder / page}")
+        show(f"{account(suite, Level.HEADLINE).headline}; exit code {suite.exit_code}")
 
     def _so_far(self, *, again: bool = True) -> str:
         place = f"; their results are in {self.folder}" if self.folder and self.entries else ""

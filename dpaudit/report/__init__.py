@@ -15,7 +15,6 @@ from dpaudit.base.quoting import clean
 from dpaudit.errors import InvalidSpec
 
 if TYPE_CHECKING:  # the command line reads `FORMATS` before it knows whether there is anything to report
-    from dpaudit.results.result import AuditResult
     from dpaudit.results.suite import SuiteEntry, SuiteResult
 
 LONGEST_SLUG = 60
@@ -61,16 +60,16 @@ FORMATS = {
     each.name: each
     for each in (
         Format("json", "exchange", "suite.json", single=True, folder=True, prefix="json_"),
-        Format("md", "markdown", "report.md", single=True),
+        Format("md", "markdown", "report.md", single=True, folder=True),
         Format("html", "html", "index.html", single=True, folder=True),
         Format("junit", "exchange", "junit.xml", prefix="junit_"),
         Format("sarif", "exchange", "dpaudit.sarif", prefix="sarif_"),
         Format("csv", "csv_", "results.csv"),
         Format("txt", "summary", "report.txt", single=True, prefix="text_"),
-        Format("summary", "summary", "summary.md", prefix="summary_"),
         Format("badge", "summary", "badge.svg", prefix="badge_"),
     )
 }
+ALIASES = {"summary": "md"}  # names of earlier versions
 SUFFIXES: dict[str, Format] = {}
 for _each in FORMATS.values():
     SUFFIXES.setdefault(Path(_each.file).suffix, _each)  # of two formats with one suffix the first
@@ -91,30 +90,44 @@ def formats_of(names: Iterable[str]) -> tuple[Format, ...]:
     >>> [each.file for each in formats_of(("md", "sarif", "md"))]
     ['report.md', 'dpaudit.sarif']
     """
-    chosen = tuple(dict.fromkeys(names))
+    chosen = tuple(dict.fromkeys(ALIASES.get(name, name) for name in names))
     for name in chosen:
         if name not in FORMATS:
             raise InvalidSpec(f"a format must be one of {', '.join(FORMATS)}, got {clean(name)!r}")
     return tuple(FORMATS[name] for name in chosen)
 
 
-def render(report: "AuditResult | SuiteResult", kind: Format) -> str:
-    """The whole text of a result or a suite in one format, without other files."""
+def render(report: Any, kind: Format) -> str:
+    """The whole text of a finding in one format, without other files. Raises `InvalidSpec` for one it cannot have."""
+    from dpaudit.account import account, templates
+    from dpaudit.results.result import AuditResult
     from dpaudit.results.suite import SuiteResult
 
-    if kind.single and not isinstance(report, SuiteResult):
-        return str(kind.function("result")(report))
-    return str(kind.function("suite")(report if isinstance(report, SuiteResult) else SuiteResult.of([report])))
+    if isinstance(report, SuiteResult):
+        return str(kind.function("suite")(report))
+    if isinstance(report, AuditResult) and not kind.single:
+        return str(kind.function("suite")(SuiteResult.of([report])))
+    known = account.dispatch(type(report)) is not account.dispatch(object)
+    if not (known and kind.single and (kind.name != "json" or hasattr(report, "to_dict"))):
+        raise InvalidSpec(templates.NO_REPORT.format(finding=type(report).__name__, kind=kind.name))
+    return str(kind.function("result")(report))
 
 
-def write(report: "AuditResult | SuiteResult", path: str | os.PathLike[str]) -> Path:
-    """Writes a result or a suite in the format that the suffix names, whole or not at all; returns the path.
+def write(report: Any, path: str | os.PathLike[str]) -> Path:
+    """Writes a finding in the format that the suffix names, whole or not at all; returns the path.
 
-    A folder, or a name without a dot, gets the usual files of a suite. Raises `InvalidSpec` for an unknown suffix.
+    A folder, or a name without a dot, gets the usual files of a suite, or the page of another finding with what belongs
+    to it; the path returned is that of the page. Raises `InvalidSpec` for a suffix that is unknown or makes no sense.
     """
+    from dpaudit.results.result import AuditResult
     from dpaudit.results.suite import SuiteResult
 
     if Path(path).is_dir() or "." not in Path(path).name:
+        if not isinstance(report, AuditResult | SuiteResult):
+            from dpaudit.report.pages import write_page
+
+            render(report, FORMATS["txt"])  # what has no report is refused before a folder is made
+            return write_page(report, path)[-1]
         write_suite(report if isinstance(report, SuiteResult) else SuiteResult.of([report]), path)
         return Path(path, "index.html")
     return write_text(path, render(report, format_of(path)))

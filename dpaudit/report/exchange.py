@@ -66,7 +66,7 @@ HERE = "."  # where nothing says which file a finding is about
 
 def json_result(result: AuditResult) -> str:
     """One result in the schema `dpaudit.result/1`."""
-    return result.to_json()
+    return text_of(result.to_dict())
 
 
 def json_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
@@ -190,7 +190,7 @@ def _rule(rule: FindingRule) -> dict[str, Any]:
         "id": rule.id,
         "name": rule.name,
         "shortDescription": {"text": rule.short},
-        "fullDescription": {"text": rule.full},
+        "fullDescription": {"text": f"{rule.short} {rule.help}"},
         "help": {"text": rule.help},
         "defaultConfiguration": {"level": rule.level},
         "properties": {"tags": ["differential-privacy"]},

@@ -1,4 +1,4 @@
-"""Markdown: the account of a finding level by level, and of a suite what is so for every audit once.
+"""Markdown: the account of a finding level by level; a suite in 30 lines, and with all its accounts.
 
 Every text passes through `escape` or stands in a code block, so that no name can open a tag, a link, a cell
 or a heading.
@@ -6,11 +6,13 @@ or a heading.
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from dpaudit.account import Account, Level, Section, account, templates
+from dpaudit.account import Account, Level, Section, account
+from dpaudit.account.suites import HEAD, cures, flat, in_order, kind_of, needs_action, row_of
 from dpaudit.base.quoting import clean
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteResult
@@ -18,7 +20,8 @@ from dpaudit.results.suite import SuiteResult
 if TYPE_CHECKING:
     from dpaudit.report.figures import Drawing
 
-EVERY = "Of every audit here"
+LONG = "report-long.md"
+MOST_ROWS, MOST_CURES, MOST_ACCEPTED = 7, 4, 2  # of the short form: it has at most 30 lines
 
 MARKS = re.compile(r"[\\`*_\[\]|~$#!]|:(?=//)|www(?=\.)|^[-+=>]|^\d+(?=[.)](?:\s|$))", re.IGNORECASE)
 GITHUB = re.compile(r"@(?=[^\W_])|#(?=\d)|\bGH(?=-\d)|:(?=[\w+\\-]+:)", re.IGNORECASE)
@@ -35,55 +38,60 @@ def account_page(told: Account, drawn: "Sequence[Drawing]" = (), prefix: str = "
 
     `record` is the file beside it that has all numbers.
     """
-    figures = [
-        block
-        for each in drawn
-        for block in (
-            [f"### {escape(each.title)}"],
-            [escape(each.description)],
-            [f"![{escape(each.title)}]({prefix}{each.name}.svg)"],
-        )
-    ]
+    shown = ((escape(each.title), escape(each.description), f"{prefix}{each.name}.svg") for each in drawn)
+    figures = [[f"### {title}", "", text, "", f"![{title}]({file})"] for title, text, file in shown]
     return page(
         [f"# {escape(told.headline)}"],
         *_chapters(told.at(Level.PAGE_ONE)),
-        *([[f"The record beside this page: [{record}]({record})"]] if record else []),
         *([["## Figures"], *figures] if figures else []),
         *_by_level(told),
+        *([[f"The record beside this page: [{record}]({record})"]] if record else []),
     )
 
 
-def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
-    """A suite as a page; each audit names the file that holds its record where `records` gives one.
+def render_suite(suite: SuiteResult, records: Sequence[str | None] = (), links: bool = False) -> str:
+    """A suite of any size in at most 30 lines, as a comment: what needs action in a table, and counts of the rest.
 
-    What the accounts say of all audits alike stands once, at the end.
+    `links` lead to the long form, which stands beside it.
     """
-    told = account(suite)
-    accounts = [account(entry) for entry in suite.entries]
-    every = _alike([each for each, entry in zip(accounts, suite.entries, strict=True) if entry.result is not None])
-    blocks: list[list[str]] = []
-    pairs = itertools.zip_longest(suite.entries, accounts, records)
-    for number, (entry, each, record) in enumerate(pairs, start=1):
-        own = replace(each, sections=tuple(part for part in each.sections if part not in every))
-        blocks += [[f"## {number}. {escape(clean(entry.name))}"], [f"**{escape(each.headline)}**"]]
-        blocks += [*_chapters(own.at(Level.PAGE_ONE), level=3), *_by_level(own, level=3)]
-        if record:
-            blocks.append([templates.RECHECK.format(record=record)])
+    told, places = account(suite, Level.DETAIL), in_order(suite)
+    entries = [suite.entries[place] for place in places]
+    odd = [row_of(entry) for entry in entries if needs_action(entry)][:MOST_ROWS]
+    cells = [[escape(text) for text in row] for row in odd]
+    for row, place in zip(cells, places if links else (), strict=False):
+        row[0] = f"[{row[0]}]({LONG}#audit-{place + 1})"
+    rest = Counter(map(kind_of, entries[len(odd) :]))
+    counts = "; ".join(f"{count:,} {kind}" for kind, count in rest.items())
+    cured = [f"- **{escape(short)}** {escape(cure)}" for short, cure in cures(suite)]
+    accepted = [*told["accepted"].lines, *told["accepted findings"].lines][: 1 + MOST_ACCEPTED]
     return page(
-        ["# Audit report"],
-        [escape(told.headline)],
-        *_chapters((*told.at(Level.PAGE_ONE), *told.at(Level.DETAIL))),
-        *blocks,
-        *([[f"## {EVERY}"], *_chapters(every, level=3)] if every else []),
+        [f"## {escape(told.kind)}"],
+        [f"**{escape(told.headline)}**"],
+        *([listed(told["about"].lines)] if told["about"].lines else []),
+        *([table(HEAD[:-1], (row[:-1] for row in cells))] if cells else []),
+        *([[escape(f"{'The rest' if odd else 'All'}: {counts}")]] if rest else []),
+        *([cured[:MOST_CURES]] if cured else []),
+        *([listed(map(flat, accepted))] if accepted else []),
+        *([[f"The long form: [{LONG}]({LONG})"]] if links else []),
+        *([[escape(line)] for line in told["not private"].lines]),
     )
 
 
-def _alike(accounts: Sequence[Account]) -> tuple[Section, ...]:
-    """The sections below page one that several accounts all have."""
-    if len(accounts) < 2:
-        return ()
-    first, *others = ([part for part in each.sections if part.level > Level.PAGE_ONE] for each in accounts)
-    return tuple(part for part in first if all(part in other for other in others))
+def render_files(
+    suite: SuiteResult, names: Sequence[str | None], records: Sequence[str | None], trends: object = ()
+) -> Iterator[tuple[str, Callable[[], str]]]:
+    """The suite in 30 lines, and the whole of it, to which they lead."""
+    yield "report.md", partial(render_suite, suite, records, links=True)
+    yield LONG, partial(long_suite, suite, records)
+
+
+def long_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
+    """The account of a suite, and below it that of each audit, with the file of its record where there is one."""
+    parts = (
+        f"# Audit {number}\n\n{account_page(account(entry), record=record or '')}"
+        for number, (entry, record) in enumerate(itertools.zip_longest(suite.entries, records), start=1)
+    )
+    return "\n".join((account_page(account(suite)), *parts))
 
 
 def _by_level(told: Account, *, level: int = 2) -> list[list[str]]:
@@ -102,7 +110,7 @@ def _chapters(parts: Sequence[Section], *, level: int = 2) -> list[list[str]]:
         blocks.append([f"{'#' * level} {escape(part.title)}"])
         blocks += [listed(part.sentences)] if part.sentences else []
         if part.table is not None:
-            blocks.append(table(part.table.head, part.table.rows))
+            blocks.append(table(part.table.head, (map(escape, row) for row in part.table.rows)))
             blocks += [[escape(part.table.note)]] if part.table.note else []
         blocks += [fenced(part.code)] if part.code else []
     return blocks
@@ -136,14 +144,13 @@ def fenced(lines: Sequence[str]) -> list[str]:
     return [fence, *(clean(line, len(line)) for line in lines), fence]
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A table with any text in its cells.
+def table(head: Sequence[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    """A table of cells that are Markdown already.
 
-    >>> table(("audit", "p"), [("a|b", "0.01")])
-    ['| audit | p |', '| --- | --- |', '| a\\\\|b | 0.01 |']
+    >>> table(("audit", "p"), [("a", "0.01")])
+    ['| audit | p |', '| --- | --- |', '| a | 0.01 |']
     """
-    top = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-    return top + ["| " + " | ".join(map(escape, row)) + " |" for row in rows]
+    return ["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows)]
 
 
 def listed(sentences: Iterable[str], mark: str = "- ") -> list[str]:

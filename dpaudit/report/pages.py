@@ -1,4 +1,4 @@
-"""The page of a finding that has no spec: its account in Markdown and in HTML, its figures, and its record."""
+"""The page of a finding that is no audit: its account in Markdown and in HTML, its figures, and its record."""
 
 import os
 from collections.abc import Sequence
@@ -11,10 +11,19 @@ from dpaudit.base.strict import text_of
 from dpaudit.report.figures import Drawing, drawings
 
 
-def write_page(result: Any, folder: str | os.PathLike[str], stem: str) -> list[Path]:
-    """Writes JSON, figures as SVG, Markdown and HTML, their names made of `stem`; returns their paths, HTML last."""
-    record = write_text(Path(folder, f"{stem}.json"), text_of(result.to_dict()))
-    return [record, *write_account(account(result), drawings(result), folder, stem, record.name, f"{stem}-")]
+def write_page(finding: Any, folder: str | os.PathLike[str]) -> list[Path]:
+    """Writes the record, figures as SVG, Markdown and HTML, their names made of its kind; their paths, HTML last.
+
+    A finding with a `write` of its own writes itself.
+    """
+    if hasattr(finding, "write"):
+        paths: list[Path] = finding.write(folder)
+        return paths
+    stem, told = type(finding).__name__.removesuffix("Result").lower(), account(finding)
+    stored = [text_of(finding.to_dict())] if hasattr(finding, "to_dict") else []
+    record = [write_text(Path(folder, f"{stem}.json"), text) for text in stored]
+    name = "".join(each.name for each in record)
+    return [*record, *write_account(told, drawings(finding), folder, stem, name, f"{stem}-")]
 
 
 def write_account(

@@ -99,16 +99,21 @@ class SuiteResult(Displayed):
     """Several audits at one suite confidence.
 
     At confidence c each of m audits runs at 1 - (1 - c) / m. `reviewed` are all accepted findings of the baseline file
-    that was used, those that expired or match nothing too.
+    that was used, those that expired or match nothing too. `name`, `product` and `version` are what its specs say that
+    it is and is about.
     """
 
     entries: tuple[SuiteEntry, ...]
     confidence: Probability
     reviewed: tuple[Reviewed, ...] = ()
+    name: str = ""
+    product: str = ""
+    version: str = ""
 
     schema: ClassVar[Literal["dpaudit.suite/1"]] = SUITE_SCHEMA
-    _KEYS: ClassVar = ("schema", "confidence", "exit_code", "reviewed", "entries")  # of its stored form
-    _LATER: ClassVar = ("reviewed",)  # keys that older files lack
+    _SPARSE: ClassVar = ("name", "product", "version")  # left out of its stored form where they are empty
+    _KEYS: ClassVar = ("schema", *_SPARSE, "confidence", "exit_code", "reviewed", "entries")  # of its stored form
+    _LATER: ClassVar = ("reviewed", *_SPARSE)  # keys that older files lack
 
     @classmethod
     def of(cls, results: Iterable[AuditResult]) -> "SuiteResult":
@@ -170,7 +175,7 @@ def together(parts: Sequence[AuditResult | SuiteResult]) -> SuiteResult:
             fresh = tuple(entry for entry, key in zip(part.entries, keys, strict=True) if key not in seen)
             seen.update(keys)  # only now: two equal audits of one suite are two
             whole = len(fresh) == len(part.entries)
-            gathered.append(part if whole else SuiteResult(fresh, part.confidence, part.reviewed))
+            gathered.append(part if whole else replace(part, entries=fresh))
         elif _run_of(part) not in known:  # neither the same file again, nor the record of an audit of a suite
             known.add(_run_of(part))
             gathered.append(SuiteResult.of([part]))
@@ -181,7 +186,23 @@ def together(parts: Sequence[AuditResult | SuiteResult]) -> SuiteResult:
             return suite
     results = [entry.result for entry in entries if entry.result is not None]
     confidence = joint_confidence(results) if results else min(suite.confidence for suite in gathered)
-    return SuiteResult(entries, confidence, reviewed)
+    return SuiteResult(
+        entries, confidence, reviewed, *joined((each.name, each.product, each.version) for each in gathered)
+    )
+
+
+def joined(heads: Iterable[tuple[str, str, str]]) -> tuple[str, str, str]:
+    """Name, product and version of several suites as one: what they share stands once, what differs side by side.
+
+    >>> joined([("by night", "stats", "2.1"), ("by day", "stats", "2.1"), ("", "tables", "0.3")])
+    ('by night, by day', 'stats 2.1, tables 0.3', '')
+    """
+    known = tuple(heads)
+    name = ", ".join(dict.fromkeys(name for name, _, _ in known if name))
+    products = tuple(dict.fromkeys((product, version) for _, product, version in known if product or version))
+    if len(products) == 1:
+        return name, *products[0]
+    return name, ", ".join(" ".join(filter(None, each)) for each in products), ""
 
 
 def _run_of(result: AuditResult) -> str:

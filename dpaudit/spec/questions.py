@@ -15,17 +15,17 @@ from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpaudit.adapters.adapted import OwnClaim, settled
 from dpaudit.auditing.question import Plan, Question, plan
 from dpaudit.base.strict import fitted, read_toml
 from dpaudit.claims import Claim, PureDP, Relation, claim_of_keys, form_of
-from dpaudit.data import AdjacentPair, stock_pairs
+from dpaudit.data import AdjacentPair, pairs_of_data, stock_pairs
 from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement, at
 from dpaudit.mechanisms import Command, Description, Imported, Mechanism
 from dpaudit.mechanisms.functions import own
-from dpaudit.mechanisms.importing import is_own
+from dpaudit.mechanisms.importing import import_reference, is_own
 from dpaudit.mechanisms.protocol import Known
 from dpaudit.options import IN_SPECS, OPTIONS, precedence
 from dpaudit.results.bounds import Arithmetic, Label, UpperBound
@@ -34,14 +34,7 @@ from dpaudit.results.provenance import RECORD, recorded
 
 if TYPE_CHECKING:
     from dpaudit.spec.reading import Fault, SpecPlace
-    from dpaudit.spec.tables import AuditTable, UpperTable
-from typing import TYPE_CHECKING, ClassVar
-
-from dpaudit.data import pairs_of_data
-from dpaudit.mechanisms.importing import import_reference
-
-if TYPE_CHECKING:
-    from dpaudit.spec.tables import AuditTable, PairEntry
+    from dpaudit.spec.tables import AuditTable, PairEntry, UpperTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +136,7 @@ INSTEAD = {  # of wrong values, so that the other keys can be checked
 class SpecQuestion(Question):
     """One audit of a spec file. `source` is the file as it was named; `confidence` not yet divided by the suite.
 
-    `bits`: a finding on bits is known.
+    `bits`: a finding on bits is known. `suite` are name, product and version that its file gives to all its audits.
     """
 
     source: Path = field(kw_only=True)
@@ -151,6 +144,7 @@ class SpecQuestion(Question):
     bits: bool = field(default=False, kw_only=True)
     tags: tuple[str, ...] = field(default=(), kw_only=True)
     requires: tuple[str, ...] = field(default=(), kw_only=True)
+    suite: tuple[str, str, str] = field(default=("", "", ""), kw_only=True)
 
     @property
     def place(self) -> str:
@@ -219,9 +213,13 @@ def read_spec(path: str | os.PathLike[str], layers: Layers | None = None) -> tup
         wrong += [place.says(what, *keys) for keys, what in faults]
     if wrong:
         raise InvalidSpec(*wrong)
-    shared = document.get("suite", {}).get("record", {})
+    head = document.get("suite", {})
+    named = head.get("name", ""), head.get("product", ""), head.get("version", "")
     asked = (question for question in questions.values() if question is not None)
-    return tuple(replace(question, record=recorded({**shared, **question.record})) for question in asked)
+    return tuple(
+        replace(question, record=recorded({**head.get("record", {}), **question.record}), suite=named)
+        for question in asked
+    )
 
 
 def asked_of(raw: dict[str, Any], place: str, layers: Layers) -> SpecQuestion:

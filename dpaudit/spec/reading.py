@@ -19,7 +19,7 @@ from dpaudit.base.validate import meant
 from dpaudit.claims import POINTS
 from dpaudit.errors import InvalidSpec
 from dpaudit.options import IN_SPECS
-from dpaudit.spec.tables import AuditTable, Document, SweepTable, parts
+from dpaudit.spec.tables import Document, SweepTable, parts
 
 Table = TypeVar("Table", bound=Struct)
 Fault = tuple[Keys, str]  # the keys that lead to it from its table, and a message
@@ -114,14 +114,6 @@ def audits_of(raw: dict[str, Any], source: str) -> tuple[list[tuple[Any, SpecPla
         SpecPlace(source, ("audit", number), f"audit {_called(each, number + 1)}") for number, each in enumerate(audits)
     )
     return list(zip(audits, places, strict=False)), [place.says(what, *keys) for keys, what in document_faults]
-
-
-def read_audits(raw: dict[str, Any], source: str) -> list[AuditTable]:
-    """The audits of a spec file. Raises `InvalidSpec` naming place, audit and key."""
-    audits, wrong = audits_of(raw, source)
-    if wrong:
-        raise InvalidSpec(*wrong)
-    return [convert(each, AuditTable, place) for each, place in audits]
 
 
 def read_sweeps(raw: dict[str, Any], source: str) -> list[SweepTable]:

@@ -106,6 +106,9 @@ class EnvironmentTable(Struct, frozen=True, forbid_unknown_fields=True):
 class SuiteTable(Struct, frozen=True, forbid_unknown_fields=True):
     """What all audits of the file share."""
 
+    name: Annotated[Words | None, Meta(description="what the report calls them")] = None
+    product: Annotated[Words | None, Meta(description="what they are about: a library, a release")] = None
+    version: Annotated[Words | None, Meta(description="its version")] = None
     record: Annotated[FilledTable | None, Meta(description="for every audit that does not say it otherwise")] = None
 
 
@@ -203,7 +206,7 @@ class Document(Struct, frozen=True, forbid_unknown_fields=True):
 
     schema: Literal["dpaudit.audit/1"]
     environment: Annotated[EnvironmentTable | None, Meta(description="where `make audit-libraries` runs it")] = None
-    suite: Annotated[SuiteTable | None, Meta(description="what only people know of all audits of the file")] = None
+    suite: Annotated[SuiteTable | None, Meta(description="what they are together, and what people know of all")] = None
     audit: list[AuditTable] = []
     sweep: Annotated[
         SweepTable | list[SweepTable], Meta(description="in a file of its own; `dpaudit sweep` runs it")

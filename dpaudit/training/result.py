@@ -122,7 +122,7 @@ class TrainingResult(wording.Decided):
 
     def write_report(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Writes a page about this result in HTML and Markdown, its figures and its JSON; returns their paths."""
-        return write_page(self, folder, "training")
+        return write_page(self, folder)
 
     @property
     def headline(self) -> str:

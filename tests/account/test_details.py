@@ -28,9 +28,11 @@ from dpaudit.account.suites import EXIT_CODES, MISSED, reported, suite_headline,
 from dpaudit.auditing.probing import _worth_a_start
 from dpaudit.base import numerals
 from dpaudit.base.numerals import portion
+from dpaudit.base.numerals import p_text
+from dpaudit.base.validate import error_probability
 from dpaudit.certify import Certificate, CoinFlip, certify
 from dpaudit.claims import GaussianDP, PrivacyProfile, PureDP, Relation, RenyiDP, claim_from_dict
-from dpaudit.report import exchange, summary
+from dpaudit.report import exchange, markdown
 from dpaudit.results.display import Verdict
 from dpaudit.results.observations import Explored, Histogram
 from dpaudit.results.provenance import RECORD, recorded
@@ -181,7 +183,7 @@ def test_a_known_finding_on_bits_is_expected_and_missed_where_there_is_none() ->
         assert suite_line(entry).count(", expected REFUTED by bits") == int(not expected)
         rules = [each.rule for each in reported(suite)]
         assert (rules == []) is expected
-        assert (MISSED in rules) is ("known finding on bits missed" in summary.summary_suite(suite))
+        assert (MISSED in rules) is ("known finding on bits missed" in markdown.render_suite(suite))
         assert (MISSED in rules) is (result is kept)
         assert either_of(json.loads(exchange.json_suite(suite))) == suite
 
@@ -402,19 +404,24 @@ def test_a_file_in_which_infinities_were_counted_twice_is_read_and_holds_them_on
 ACCEPTED = SuiteEntry("noisy count", Verdict.NOT_REFUTED, example.result(), accepted=example.accepted())
 KEPT = SuiteEntry("kept", Verdict.NOT_REFUTED, example.kept())
 OVER = Reviewed(example.accepted(until=example.accepted().accepted), expired=True, matched=True)
-COUNTED = "2 audits: 1 refuted, 1 not refuted, 0 without verdict; "
+KNOWN = "every verdict as expected"
+COUNTED = "1 refuted, 1 not refuted, 0 without verdict; "
 
 
 @for_each(
     ("entries", "reviewed", "ends"),
     [
-        ((ACCEPTED, KEPT), (), f"{COUNTED}every verdict as expected or accepted, 1 accepted finding"),
+        (
+            (ACCEPTED, KEPT),
+            (),
+            f"2 audits, none needs action: {COUNTED}{KNOWN} or accepted, 1 accepted finding",
+        ),
         (
             (replace(ACCEPTED, accepted=None), KEPT),
             (OVER,),
-            f"{COUNTED}1 verdict not as expected; 1 acceptance expired",
+            f"1 of 2 audits needs action, 1 acceptance expired: {COUNTED}1 verdict not as expected",
         ),
-        ((KEPT,), (OVER,), "as expected; 1 acceptance expired"),
+        ((KEPT,), (OVER,), "1 audit, 1 acceptance expired: 0 refuted, 1 not refuted, 0 without verdict; " + KNOWN),
     ],
 )
 def test_the_headline_counts_what_is_accepted_and_what_has_expired(entries: Any, reviewed: Any, ends: str) -> None:
@@ -444,8 +451,7 @@ def test_error_probabilities_add_up_without_binary_noise(confidences: tuple[floa
     assert joint_confidence(held) == together
     if held:
         (question,) = suite_question(SuiteResult(tuple(replace(KEPT, result=each) for each in held), together))[:1]
-        equal = len(set(confidences)) == 1
-        assert len(held) == 1 or f"each gets {'an equal part' if equal else 'a part of its own'} of" in question
+        assert f"refutes one of them with probability at most {p_text(error_probability(together))}" in question
         assert together or "at suite confidence 0:" in question
 
 

@@ -203,13 +203,17 @@ def test_a_sweep_tells_its_progress_as_an_audit_does_or_to_a_function(capfd: pyt
     assert heard == list(found.rows)
 
 
-def test_a_report_of_a_bracket_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_report_of_a_bracket_is_its_page_and_of_what_is_no_finding_there_is_none(tmp_path: Path) -> None:
     bracket = dpaudit.bracket(dpaudit.catalogue.find("laplace"), runs=0)
-    said = r"^write_report takes the result of an audit, .* got Bracket; print it, .*$"
-    with pytest.raises(dpaudit.InvalidSpec, match=said):
-        dpaudit.write_report(bracket, tmp_path / "b.html")  # type: ignore[arg-type]
-    assert not any(tmp_path.iterdir())
-    assert bracket.plot().save(tmp_path / "figure.svg").is_file()  # the way that it names
+    for suffix, begins in ((".html", "<!DOCTYPE html>"), (".md", "# "), (".txt", str(bracket)[:9]), (".json", "{")):
+        assert dpaudit.write_report(bracket, tmp_path / f"b{suffix}").read_text("utf-8").startswith(begins)
+    assert dpaudit.write_report(bracket, tmp_path / "folder") == tmp_path / "folder" / "bracket.html"
+    known = {"bracket.html", "bracket.md", "bracket.json", "bracket-bracket.svg"}
+    assert {each.name for each in (tmp_path / "folder").iterdir()} == known
+    for finding, suffix in ((bracket, ".xml"), (bracket, ".csv"), ({}, ".html"), ("text", "")):
+        with pytest.raises(dpaudit.InvalidSpec, match=r"^a (Bracket|dict|str) has no report as "):
+            dpaudit.write_report(finding, tmp_path / f"none{suffix}")
+    assert not [*tmp_path.glob("none*")]
 
 
 # --- hangs and Ctrl-C ------------------------------------------------------------------------------------------------

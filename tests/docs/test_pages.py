@@ -33,7 +33,8 @@ from dpaudit.options import IN_SPECS, OPTIONS, Working, options
 from dpaudit.processes import pools
 from dpaudit.pytest_plugin import pytest_addoption
 from dpaudit.spec.questions import read_spec
-from dpaudit.spec.reading import read_audits, read_sweeps
+from dpaudit.spec.reading import audits_of, convert, read_sweeps
+from dpaudit.spec.tables import AuditTable
 from dpaudit.sweeps.spec import read_sweep_file
 from tests.cases import NIGHTLY, for_each
 
@@ -192,7 +193,9 @@ def test_the_specs_are_specs() -> None:
     for block in (block for page in PAGES for block in blocks(page) if block.language == "toml"):
         found = tomllib.loads(block.text)
         if "audit" in found or "sweep" in found:
-            assert (read_audits if "audit" in found else read_sweeps)(found, block.place)
+            audits, wrong = audits_of(found, block.place) if "audit" in found else (read_sweeps(found, block.place), [])
+            assert (bool(audits), wrong) == (True, [])
+            assert "sweep" in found or all(convert(each, AuditTable, place) for each, place in audits)
         else:
             assert {"tool", "schema"} & found.keys(), f"{block.place}: a TOML file that nothing reads"
 

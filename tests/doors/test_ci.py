@@ -31,7 +31,7 @@ if [ "$2" = pip ]; then shift 2; printf '%s\\n' "$@" > installed; exit; fi
 env > environment
 printf '%s\\n' "$@" > arguments
 if [ -z "$BREAKS" ]; then
-    mkdir -p out; echo '# summary' > out/summary.md; echo '{}' > out/dpaudit.sarif; echo '<testsuites/>' > out/junit.xml
+    mkdir -p out; echo '# summary' > out/report.md; echo '{}' > out/dpaudit.sarif; echo '<testsuites/>' > out/junit.xml
 fi
 exit "${CODE:-0}"
 """
@@ -78,7 +78,7 @@ def understood(words: list[str]) -> None:
 def test_the_exit_code_is_that_of_dpaudit_and_the_outputs_are_there_all_the_same(tmp_path: Path, code: int) -> None:
     found, arguments, outputs, summary = action(tmp_path, CODE=str(code))
     assert found == code
-    usual = ["--report", "out", "--format", "json,md,sarif,summary", "--no-progress", "--no-ledger"]
+    usual = ["--report", "out", "--format", "json,md,md,sarif", "--no-progress", "--no-ledger"]
     assert arguments == ["-P", "-m", "dpaudit", "run", *usual, "--", "audits"]
     assert outputs == {"report": "out", "sarif": "out/dpaudit.sarif", "exit-code": str(code)}
     assert summary == "# summary\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,8 @@ from dpaudit.base import quoting
 from dpaudit.catalogue import Entry, entries, rooms
 from dpaudit.catalogue.attacks import ATTACKS
 from dpaudit.ledger.results import Ledger
+from dpaudit.results.stored import load_suite
+from dpaudit.results.suite import together
 from tests.cases import for_each
 from tests.doors.conftest import Run, Write, process, spec
 
@@ -184,17 +187,25 @@ DIES = spec(name='"dies"', mechanism='"mechs:dies"')
 
 
 def test_all_as_expected_is_0_and_everything_is_written(dpaudit: Run, write: Write, folder: Path) -> None:
-    ended = dpaudit("run", write(LEAK, CONSTANT), "--report", "out", "--format", "json,md", "--seed", "5")
+    path = write(LEAK, CONSTANT)
+    with Path(path).open("a") as file:
+        file.write('\n[suite]\nname = "by night"\nproduct = "stats"\nversion = "2.1"\n')
+    ended = dpaudit("run", path, "--report", "out", "--format", "json,md", "--seed", "5")
     assert ended.code == 0, ended.err
+    whole = load_suite("out/suite.json")
+    assert (whole.name, whole.product, whole.version) == ("by night", "stats", "2.1")
+    assert together([whole, replace(whole, name="", entries=whole.entries[:1])]).name == "by night"
+    assert Path("out/report.md").read_text().startswith("## by night\n\n**2 audits, none needs action: ")
     lines = ended.out.splitlines()
     assert lines[0] == "dpaudit 0.1.0: 2 audits, suite confidence 0.999, seed 5"
-    assert lines[1].startswith("as expected  REFUTED")
+    assert re.fullmatch(r"as expected  REFUTED      leak: epsilon >= [0-9.]+, claimed 1; neighbours on trust", lines[1])
     assert lines[2].startswith("as expected  not refuted")
     assert "exit code 0" in ended.out
     told = [line.split("]")[0] for line in ended.err.splitlines()]  # a line an audit, and more on a busy machine
     assert list(dict.fromkeys(told)) == ["[1/2", "[2/2"]
     files = sorted(os.listdir(folder / "out"))
-    assert [name.rpartition("-")[0] or name for name in files] == ["constant", "leak", "report.md", "suite.json"]
+    names = [name.rpartition("-")[0] or name for name in files]
+    assert names == ["constant", "leak", "report", "report.md", "suite.json"]
     stored = json.loads((folder / "out" / files[1]).read_text())
     assert stored["verdict"] == "REFUTED"
     assert stored["spec"]["confidence"] == 0.9995  # 1 - (1 - 0.999) / 2
@@ -206,7 +217,11 @@ def test_a_verdict_not_as_expected_is_1(dpaudit: Run, write: Write) -> None:
     ended = dpaudit("run", write(spec(mechanism='"mechs:leak"'), spec(name='"missed"', expect='"refuted"')), *FEWER)
     assert ended.code == 1
     assert "2 verdicts not as expected" in ended.out
-    assert ended.out.count("repeat") == 2  # the whole account, not only a line
+    assert ended.out.count("repeat") == 0  # a line of each, and again below with the reasons
+    assert ended.out.count("UNEXPECTED") == 4
+    assert ended.out.splitlines()[-1].startswith("2 of 2 audits need action: ")
+    ended = dpaudit("run", "spec.toml", *FEWER, "--verbose")
+    assert ended.out.count("repeat") == 2  # the whole first page
 
 
 def test_no_verdict_is_3_and_the_others_keep_their_results(dpaudit: Run, write: Write, folder: Path) -> None:

@@ -242,8 +242,8 @@ def test_a_failed_audit_is_not_run_again(dpaudit: Command, write: Write, monkeyp
         ended = dpaudit("run", broken, "--jobs", "1", "--resume")
     assert before == (2,)
     assert ended.code == 2
-    assert "no verdict   spoils: " in ended.out
-    assert "no verdict   absent: " in ended.out
+    assert "no verdict spoils: " in ended.out
+    assert "no verdict absent: " in ended.out
 
 
 @pytest.mark.parametrize("nth", [5, 9, None], ids=["fault at a commit", "at a later one", "full disk"])

@@ -113,9 +113,10 @@ def test_all_together_stand_in_every_format_and_are_read_back(suite: SuiteResult
     assert [entry.name for entry in again.entries] == [entry.name for entry in suite.entries]
     assert json.loads((tmp_path / "suite.json").read_text()) == json.loads(report.render(again, report.FORMATS["json"]))
     files = {name: (tmp_path / made.file).read_text().replace("\\", "") for name, made in report.FORMATS.items()}
-    for name in ("html", "md", "txt", "junit", "csv", "json"):
+    files["long"] = (tmp_path / "report-long.md").read_text().replace("\\", "")
+    for name in ("html", "long", "txt", "junit", "csv", "json"):
         assert all(f"{entry.name.split()[0]}" in files[name] for entry in suite.entries), name
-    for name in ("html", "md", "txt", "junit", "sarif", "json", "summary"):  # a reason is told whole
+    for name in ("html", "md", "long", "txt", "junit", "sarif", "json"):  # a reason is told whole
         assert "a worker died, why why" in files[name], name
         assert "why why in the end" in files[name], name
 

@@ -1,4 +1,4 @@
-"""JUnit, SARIF, CSV, the summary of a CI job and the badge: what each says of every kind of ending."""
+"""JUnit, SARIF, CSV, the comment of 30 lines and the badge: what each says of every kind of ending."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dpaudit.cli.group import exit_code
 from dpaudit.events import event_from_dict
 from dpaudit.events.features import Coordinate
 from dpaudit.events.scores import Binning, LogRatio, Term
-from dpaudit.report import csv_, exchange, summary
+from dpaudit.report import csv_, exchange, markdown, summary
 from dpaudit.results.display import Verdict
 from dpaudit.results.result import Finding, fingerprint
 from dpaudit.results.stored import load, load_suite
@@ -160,7 +160,7 @@ def test_a_time_that_is_none_is_zero(spent: float) -> None:
 def test_every_rule_has_an_id_of_its_own_and_says_what_to_do() -> None:
     assert [rule.id for rule in RULES] == [f"DPA{number:03}" for number in range(1, len(RULES) + 1)]
     assert len({rule.name for rule in RULES}) == len(RULES)
-    assert all(rule.short and rule.full and rule.help for rule in RULES)
+    assert all(rule.short and rule.help for rule in RULES)
     assert {rule.level for rule in RULES} == {"error", "warning", "note"}
 
 
@@ -299,45 +299,41 @@ def test_every_column_is_explained() -> None:
     assert list(row) == list(csv_.COLUMNS)
 
 
-# the summary of a job
+# the comment for a pull request
 
 
 @pytest.mark.parametrize("copies", [1, 10, 100])
-def test_the_summary_has_at_most_sixty_lines(copies: int) -> None:
+def test_the_comment_has_at_most_thirty_lines(copies: int) -> None:
     entries = tuple(ENDINGS.values()) * copies
     many = tuple(Reviewed(example.accepted(fingerprint=f"{n:016x}"), n % 2 == 0, False) for n in range(copies))
-    text = summary.summary_suite(SuiteResult(entries, 0.99, many))
-    assert len(text.splitlines()) <= 60
-    assert text.startswith(f"## {len(entries)} audits: ".replace("1000", "1,000"))
+    text = markdown.render_suite(SuiteResult(entries, 0.99, many, "by night", "stats", "2.1"), links=True)
+    assert len(text.splitlines()) <= 30
+    assert text.startswith(f"## by night\n\n**{7 * copies:,} of {len(entries):,} audits need action, ")
+    assert "\n- stats 2.1; 2025-01-31; " in text
     rows = [line for line in text.splitlines() if line.startswith("| ")][2:]
-    assert rows[0].startswith("| refuted | REFUTED, not expected |")
-    if copies > 1:
-        shown = len(rows)
-        (more,) = [line for line in text.splitlines() if line.startswith("and ")]
-        assert f"and {len(entries) - shown:,} more audits: " in more
-        counts = more.partition(": ")[2].split("; ")
-        assert sum(int(each.split()[0].replace(",", "")) for each in counts) == len(entries) - shown
+    assert rows[0].startswith("| [refuted](report-long.md#audit-")
+    (rest,) = [line for line in text.splitlines() if line.startswith("The rest: ")]
+    counts = rest.partition(": ")[2].split("; ")
+    assert sum(int(each.split()[0].replace(",", "")) for each in counts) == len(entries) - len(rows)
 
 
-def test_what_needs_somebody_comes_first() -> None:
-    text = summary.summary_suite(_suite(*reversed(ENDINGS)))
+def test_what_needs_somebody_comes_first_and_what_to_do_stands_once_for_each_kind() -> None:
+    text = markdown.render_suite(_suite(*reversed(ENDINGS)))
     rows = [line.split(" | ")[0].removeprefix("| ") for line in text.splitlines() if line.startswith("| ")][2:]
-    assert rows == ["refuted", "missed", "internal", "lost", "weak", "both", "unwritten", "accepted", "known", "kept"]
-
-
-def test_what_to_do_stands_once_for_each_kind_of_ending() -> None:
-    text = summary.summary_suite(_suite(*ENDINGS))
+    assert rows == ["refuted", "missed", "internal", "lost", "weak", "both", "unwritten"]
+    assert "The rest: 1 REFUTED, accepted; 1 REFUTED, as expected; 1 not refuted, as expected" in text
     (advice,) = [block for block in text.split("\n\n") if block.startswith("- **The claim is refuted (refuted")]
-    assert advice.count("\n- **") == 4
-    assert all(
-        rule.help.split(".")[0] in advice for rule in RULES if any(rule.id in rules for _, rules in TOLD.values())
-    )
-    assert "What to do" not in summary.summary_suite(_suite("kept", "known", "accepted"))
+    assert advice.count("\n- **") == 3
+    every = str(account(_suite(*ENDINGS)))
+    assert all(rule.help in every for rule in RULES if any(rule.id in rules for _, rules in TOLD.values()))
+    quiet = markdown.render_suite(_suite("kept", "known", "accepted"))
+    assert "3 audits, none needs action: " in quiet
+    assert "- **" not in quiet
 
 
 def test_a_representation_finding_comes_before_what_needs_nobody() -> None:
     many = (*(ENDINGS["kept"],) * 40, SuiteEntry("bits", Verdict.NOT_REFUTED, BITS))
-    text = summary.summary_suite(SuiteResult(many, 0.99))
+    text = markdown.render_suite(SuiteResult(many, 0.99))
     rows = [line for line in text.splitlines() if line.startswith("| ")][2:]
     assert rows[0].startswith("| bits | REFUTED by bits: ")
     assert "**The bits of floating-point outputs tell the datasets apart (bits).**" in text
@@ -400,7 +396,8 @@ def shown(suite: SuiteResult) -> tuple[str, str, str]:
     root = ElementTree.fromstring(summary.badge_suite(suite))
     label, words = (str(each.text) for each in root.iter(f"{SVG}text"))
     colour = [str(each.get("fill")) for each in root.iter(f"{SVG}rect")][1]
-    assert float(root.get("width", "0")) == sum(float(each.get("width", "0")) for each in root.iter(f"{SVG}rect"))
+    widths = [float(each.get("width", "0")) for each in root.iter(f"{SVG}rect")]
+    assert float(root.get("width", "0")) == pytest.approx(sum(widths))
     return label, words, colour
 
 
@@ -409,9 +406,13 @@ def shown(suite: SuiteResult) -> tuple[str, str, str]:
     [
         (SuiteResult.of([example.result()]), "REFUTED, 2025-01-31", summary.RED),
         (SuiteResult.of([example.kept()]), "not refuted, 2025-01-31", summary.BLUE),
-        (SuiteResult((), 0.99), "nothing audited", summary.GREY),
+        (SuiteResult((), 0.99), "0 audits: 0 refuted, 0 not refuted, 0 without verdict", summary.GREY),
         (SuiteResult((LOST,), 0.99), "no verdict", summary.GREY),
-        (SuiteResult((LOST, KEPT), 0.99), "1 no verdict; 1 not refuted, 2025-01-31", summary.GREY),
+        (
+            SuiteResult((LOST, KEPT), 0.99),
+            "1 of 2 audits needs action: 0 refuted, 1 not refuted, 1 without verdict, 2025-01-31",
+            summary.GREY,
+        ),
         (SuiteResult((replace(KEPT, exit_code=4),), 0.99), "something went wrong beside it, 2025-01-31", summary.AMBER),
     ],
 )
@@ -421,7 +422,7 @@ def test_words_and_colour_are_those_of_the_worst(suite: SuiteResult, words: str,
 
 def test_accepted_findings_and_those_that_expired_are_said() -> None:
     _, words, colour = shown(example.reviewed_suite())
-    assert words.startswith("1 acceptance expired; 1 REFUTED; ")
+    assert words.startswith("3 of 4 audits need action, 1 acceptance expired: 2 refuted, ")
     assert colour == summary.RED
 
 

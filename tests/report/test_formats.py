@@ -44,7 +44,7 @@ def test_the_suffix_names_the_format(tmp_path: Path, suffix: str, begins: str) -
     path = report.write(example.result(), tmp_path / f"result{suffix}")
     assert path.read_text(encoding="utf-8").startswith(begins)
     text = report.write(example.suite(), tmp_path / f"suite{suffix}").read_text(encoding="utf-8")
-    assert all(entry.name in text or suffix == ".sarif" for entry in example.suite().entries)
+    assert all(entry.name in text or suffix in (".sarif", ".md") for entry in example.suite().entries)
     assert text.endswith("\n")
 
 
@@ -142,24 +142,33 @@ def test_a_suite_is_one_record_a_result_and_a_file_for_each_format(tmp_path: Pat
     paths = report.write_suite(example.suite(), tmp_path / "new" / "folder", formats)
     names = [path.name for path in paths]
     records = ["noisy-count-6abe893a.json", "noisy-count-whole-noise-cb68c558.json"]
-    files = ("suite.json", "report.md", "junit.xml", "dpaudit.sarif", "results.csv", "report.txt", "summary.md")
+    files = ("suite.json", "report.md", "report-long.md", "junit.xml", "dpaudit.sarif", "results.csv", "report.txt")
     assert names == [*records, *files, "badge.svg"]
     assert sorted(os.listdir(tmp_path / "new" / "folder")) == sorted(names)
     assert load(paths[0]) == example.result()
     assert load_suite(paths[2]) == example.suite()
-    page = paths[3].read_text(encoding="utf-8")
-    assert all(f"`dpaudit recheck {name}`" in page for name in records)
-    assert all(name in paths[6].read_text(encoding="utf-8") for name in records)
+    page = paths[4].read_text(encoding="utf-8")
+    assert all(f"[{name}]({name})" in page for name in records)
+    assert "[sparse](report-long.md#audit-3)" in paths[3].read_text(encoding="utf-8")
+    assert "\n# Audit 3\n" in page
+    assert all(name in paths[7].read_text(encoding="utf-8") for name in records)
 
 
 def test_the_usual_formats_link_records_and_no_format_names_one_that_is_not_written(tmp_path: Path) -> None:
     paths = report.write_suite(example.suite(), tmp_path)
     records = [name for name in report.record_names(example.suite()) if name]
     pages = [name for name in html.page_names(records) if name]
-    assert [path.name for path in paths] == [*records, "suite.json", "report.md", "index.html", *pages]
-    assert all(name in paths[3].read_text(encoding="utf-8") for name in records)
+    assert [path.name for path in paths] == [
+        *records,
+        "suite.json",
+        "report.md",
+        "report-long.md",
+        "index.html",
+        *pages,
+    ]
+    assert all(name in paths[4].read_text(encoding="utf-8") for name in records)
     few = report.write_suite(example.suite(), tmp_path / "few", ("md", "csv", "sarif"))
-    assert [path.name for path in few] == ["report.md", "results.csv", "dpaudit.sarif"]
+    assert [path.name for path in few] == ["report.md", "report-long.md", "results.csv", "dpaudit.sarif"]
     texts = [path.read_text(encoding="utf-8") for path in few]
     assert not any(".json`" in text or "6abe893a.json" in text for text in texts)
 
@@ -176,7 +185,7 @@ def test_a_format_that_fails_costs_no_other(broken: str, tmp_path: Path, monkeyp
     assert caught.value.__notes__ == [f"while the report was written as {broken}"]
     records = {"noisy-count-6abe893a.json", "noisy-count-whole-noise-cb68c558.json"}
     others = {"json": "suite.json", "md": "report.md", "csv": "results.csv"}
-    assert set(os.listdir(tmp_path)) == records | set(others.values()) - {others[broken]}
+    assert set(os.listdir(tmp_path)) == records | {"report-long.md", *others.values()} - {others[broken]}
 
 
 def test_equal_audits_get_files_of_their_own_whose_names_stay_when_audits_follow(tmp_path: Path) -> None:
@@ -200,7 +209,7 @@ def test_no_name_leaves_the_folder_of_the_report(tmp_path: Path) -> None:
     paths = report.write_suite(few, tmp_path / "report", ("json", "md"))
     assert sorted(paths) == sorted((tmp_path / "report").iterdir())
     assert os.listdir(tmp_path) == ["report"]
-    assert all(load(path) == example.kept() for path in paths[:-2])
+    assert all(load(path) == example.kept() for path in paths[:-3])
 
 
 def test_a_format_is_the_functions_of_a_module_and_one_line() -> None:
@@ -316,7 +325,7 @@ def test_several_formats_go_into_a_folder(folder: Path, tmp_path: Path, capsys: 
     assert exit_code(["report", str(folder), "--format", "json, md,sarif", "--output", str(output)]) == 0
     names = sorted(path.name for path in output.iterdir())
     assert names == sorted(
-        [*(Path(path).name for path in _records(folder)), "suite.json", "report.md", "dpaudit.sarif"]
+        [*(Path(path).name for path in _records(folder)), "suite.json", "report.md", "report-long.md", "dpaudit.sarif"]
     )
     assert sorted(capsys.readouterr().out.split()) == [str(output / name) for name in names]
     assert load_suite(output / "suite.json") == example.reviewed_suite()

@@ -53,7 +53,7 @@ def test_there_are_three_hundred_different_names() -> None:
 
 
 def test_every_format_is_tried_here() -> None:
-    tried = {csv_.render_suite, html.render_suite, markdown.render_suite, summary.text_suite, summary.summary_suite}
+    tried = {csv_.render_suite, html.render_suite, markdown.render_suite, summary.text_suite}
     tried |= {exchange.json_suite, exchange.junit_suite, exchange.sarif_suite}
     tried.add(summary.badge_suite)  # in test_exchange.py
     untried = [each.name for each in FORMATS.values() if each.function("suite") not in tried]
@@ -96,8 +96,8 @@ def _reduced(page: str, plain: list[str]) -> str:
 
 @for_each("name", TRIED[::3], ids=ascii)  # `escape` is tried with every name
 def test_markdown_keeps_its_shape_whatever_the_name(name: str) -> None:
-    plain = _outside(_usual(markdown.render_suite))
-    page = markdown.render_suite(hostile.suite(name))
+    plain = _outside(_usual(markdown.long_suite))
+    page = markdown.long_suite(hostile.suite(name))
     assert all(line.isprintable() for line in page.split("\n"))
     outside = _outside(page)
     assert "<" not in outside
@@ -115,7 +115,8 @@ def test_code_stays_code(name: str) -> None:
 
 @for_each("name", [name for name in SEEN if name in hostile.NAMES][::4], ids=ascii)
 def test_whole_pages_of_markdown_are_read_as_the_same_page(name: str) -> None:
-    assert _shape(markdown.render_suite(hostile.suite(name))) == _shape(_usual(markdown.render_suite))
+    for render in (markdown.render_suite, markdown.long_suite):
+        assert _shape(render(hostile.suite(name))) == _shape(_usual(render))
     assert _shape(markdown.render_result(hostile.result(name))) == _shape(
         markdown.render_result(hostile.result("plain"))
     )
@@ -136,12 +137,12 @@ def test_a_heading_of_markdown_reads_as_the_name_was_cleaned(name: str) -> None:
 
 
 @EVERY
-def test_the_summary_keeps_its_rows_whatever_the_name(name: str) -> None:
-    page = summary.summary_suite(hostile.suite(name))
+def test_the_comment_keeps_its_rows_whatever_the_name(name: str) -> None:
+    page = markdown.render_suite(hostile.suite(name))
     assert all(line.isprintable() for line in page.split("\n"))
     assert "<" not in page
     assert not re.search(r"^(::|##\[)", page, flags=re.MULTILINE)
-    assert _shape(page) == _shape(_usual(summary.summary_suite)) or not name.strip()
+    assert _shape(page) == _shape(_usual(markdown.render_suite)) or not name.strip()
 
 
 # plain text, JSON
@@ -286,7 +287,7 @@ def _headings(page: str) -> list[str]:
     return [tokens[i + 1].content for i, token in enumerate(tokens) if token.type == "heading_open"]
 
 
-@for_each("page", [markdown.render_suite(example.suite()), markdown.render_result(example.kept())], ids=range(2))
+@for_each("page", [markdown.long_suite(example.suite()), markdown.render_result(example.kept())], ids=range(2))
 def test_a_page_says_how_to_repeat_it_in_blocks_of_code(page: str) -> None:
     code = [token.content for token in PARSER.parse(page) if token.type == "fence"]
     assert any(each.startswith("import dpaudit\n") for each in code)
@@ -294,11 +295,11 @@ def test_a_page_says_how_to_repeat_it_in_blocks_of_code(page: str) -> None:
 
 
 def test_accepted_findings_are_listed_and_marked() -> None:
-    page = markdown.render_suite(example.reviewed_suite())
-    assert "| REFUTED, accepted until 2025-05-01 | not refuted |" in page
+    page = markdown.long_suite(example.reviewed_suite())
+    assert "| noisy count | REFUTED, accepted until 2025-05-01 | output above 9.5 in 18 %" in page
     assert "Accepted findings" in _headings(page)
     assert all(markdown.escape(line) in page for line in reviewed_lines(example.reviewed_suite().reviewed))
-    assert "Accepted findings" not in _headings(markdown.render_suite(example.suite()))
+    assert "Accepted findings" not in _headings(markdown.long_suite(example.suite()))
 
 
 def test_a_fence_outlasts_the_backticks_inside() -> None:

@@ -316,6 +316,9 @@ RESULT: Meanings = {
 SUITE: Meanings = {
     "StoredSuite": {
         "schema": "the format; another version is refused",
+        "name": "what the page calls the suite; left out where no spec names it",
+        "product": "what its audits are about; left out where no spec says it",
+        "version": "of the product; left out where no spec says it",
         "confidence": "of all audits together",
         "exit_code": "the worst of them",
         "entries": "the audits, in their order",

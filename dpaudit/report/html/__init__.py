@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpaudit.account import Account, Level, Table, account
-from dpaudit.account.suites import LOOK, stands_out
+from dpaudit.account.suites import ACTION, group_of, in_order, needs_action
 from dpaudit.base.quoting import clean
-from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.version import __version__
 
@@ -64,14 +63,14 @@ Trends = Sequence[Sequence[Mapping[str, Any]]]  # points of a history, the oldes
 
 
 def render_result(
-    result: AuditResult,
+    result: Any,
     *,
     entry: SuiteEntry | None = None,
     overview: str | None = None,
     record: str | None = None,
     trend: Sequence[Mapping[str, Any]] = (),
 ) -> str:
-    """A result as one page that needs no other file.
+    """A finding as one page that needs no other file.
 
     `entry` adds what the author of a spec expected; `overview` and `record` are relative links to the page of the
     suite and to the JSON file of the result; `trend` are points of `history_drawing`.
@@ -80,7 +79,7 @@ def render_result(
 
     past = (history_drawing(trend, parameter=result.claim.parameter),) if len(trend) > 1 else ()
     told = account(result if entry is None else entry)
-    version = clean(result.provenance.get("version", ""))
+    version = clean(getattr(result, "provenance", {}).get("version", ""))
     return render_account(told, (*drawings(result), *past), overview=overview, record=record, version=version)
 
 
@@ -126,21 +125,25 @@ def render_suite(
 
     told = account(suite)
     every = told["every audit"]
-    lines, table = every.lines, every.table or Table(every.title, ("audit",), ())
-    linked = list(itertools.zip_longest(suite.entries, lines, table.rows, pages, records))
-    odd = [(*around(line, cells[0]), page) for entry, line, cells, page, _ in linked if stands_out(entry)]
+    table = every.table or Table(every.title, ("audit",), ())
+    drawn = [sparkline(points) for points in trends] if any(len(points) > 1 for points in trends) else []
+    beside = [*itertools.zip_longest(suite.entries, pages, records, drawn)]
+    groups: dict[str, list[object]] = {}
+    for place, cells in zip(in_order(suite), table.rows, strict=True):
+        entry, page, _, trend = beside[place]
+        tone = f"{account(entry, Level.HEADLINE).tone} {'action' if needs_action(entry) else 'quiet'}"
+        groups.setdefault(group_of(entry), []).append((cells, tone, page, trend))
     return render(
         template,
-        title=told.headline,
+        title=f"{told.kind}: {told.headline}",
         told=told,
-        first=[part for part in told.at(Level.PAGE_ONE) if part.key != LOOK],
+        first=[part for part in told.at(Level.PAGE_ONE) if part.key not in ("about", ACTION)],
         detail=[part for part in told.at(Level.DETAIL) if part is not every],
         table=table,
-        marks=[(account(entry, Level.HEADLINE).tone, page, stands_out(entry)) for entry, _, _, page, _ in linked],
-        trends=[sparkline(points) for points in trends] if any(len(points) > 1 for points in trends) else [],
-        odd=odd,
+        groups=groups,
+        trends=bool(drawn),
         drawing=suite_drawing(suite, pages) if suite.results else None,
-        records=[(cells[0], record) for _, _, cells, _, record in linked if record],
+        records=[(clean(entry.name), record) for entry, _, record, _ in beside if record],
         **more,
     )
 
@@ -164,12 +167,3 @@ def page_names(records: Sequence[str | None]) -> tuple[str | None, ...]:
     ('noisy-count-0c6c1f0b.html', None)
     """
     return tuple(None if name is None else f"{name.removesuffix('.json')}.html" for name in records)
-
-
-def around(line: str, name: str) -> tuple[str, str, str]:
-    """A line cut into what stands before a name, the name and the rest.
-
-    >>> around("UNEXPECTED   noisy count: epsilon", "noisy count")
-    ('UNEXPECTED   ', 'noisy count', ': epsilon')
-    """
-    return line.partition(name) if name else (line, "", "")

@@ -1,6 +1,8 @@
 (() => {
   const table = document.querySelector("table.audits");
-  const rows = [...table.tBodies[0].rows], heads = [...table.tHead.rows[0].cells];
+  const groups = [...table.tBodies], heads = [...table.tHead.rows[0].cells];
+  const held = group => [...group.rows].slice(1);  // below its head
+  const rows = groups.flatMap(held);
   const number = text => {
     const found = text.match(/^(?:.*[>=] )?(-?[\d,.]+(?:e[-+]?\d+)?)(?: at .*)?$/);
     return found ? parseFloat(found[1].replaceAll(",", "")) : NaN;
@@ -21,22 +23,22 @@
       const falling = head.getAttribute("aria-sort") === "ascending";
       heads.forEach(each => each.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", falling ? "descending" : "ascending");
-      rows.sort((a, b) => {
+      for (const group of groups) group.append(...held(group).sort((a, b) => {
         const order = compare(told(a, column), told(b, column));
         return falling && told(a, column) && told(b, column) ? -order : order;
-      });
-      table.tBodies[0].append(...rows);
+      }));
     });
   });
   const [words, kind, shown] = ["words", "kind", "shown"].map(id => document.getElementById(id));
-  for (const each of new Set(rows.map(row => told(row, 1)))) kind.append(new Option(each));
+  const verdict = row => told(row, 1).split(/[:;]/)[0];
+  for (const each of new Set(rows.map(verdict))) kind.append(new Option(each));
   const choose = () => {
     const wanted = words.value.toLowerCase().split(/\s+/);
     for (const row of rows) {
       const text = [0, 1, 2].map(column => told(row, column)).join(" ").toLowerCase();
-      const right = kind.value === "" || (kind.value === "odd" ? "odd" in row.dataset : told(row, 1) === kind.value);
-      row.hidden = !(right && wanted.every(each => text.includes(each)));
+      row.hidden = !((kind.value === "" || verdict(row) === kind.value) && wanted.every(each => text.includes(each)));
     }
+    for (const group of groups) group.rows[0].hidden = held(group).every(row => row.hidden);
     shown.textContent = `${rows.filter(row => !row.hidden).length} of ${rows.length} shown`;
   };
   words.addEventListener("input", choose);

@@ -91,7 +91,8 @@ def long_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
         f"# Audit {number}\n\n{account_page(account(entry), record=record or '')}"
         for number, (entry, record) in enumerate(itertools.zip_longest(suite.entries, records), start=1)
     )
-    return "\n".join((account_page(account(suite)), *parts))
+    told = account(suite)
+    return "\n".join((f"# {escape(told.kind)}\n", account_page(told), *parts))
 
 
 def _by_level(told: Account, *, level: int = 2) -> list[list[str]]:

@@ -27,8 +27,7 @@ from dpaudit.account.statements import FIRSTS, not_looked_at
 from dpaudit.account.suites import EXIT_CODES, MISSED, reported, suite_headline, suite_line, suite_question
 from dpaudit.auditing.probing import _worth_a_start
 from dpaudit.base import numerals
-from dpaudit.base.numerals import portion
-from dpaudit.base.numerals import p_text
+from dpaudit.base.numerals import p_text, portion
 from dpaudit.base.validate import error_probability
 from dpaudit.certify import Certificate, CoinFlip, certify
 from dpaudit.claims import GaussianDP, PrivacyProfile, PureDP, Relation, RenyiDP, claim_from_dict

@@ -13,7 +13,6 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import wrap
 from dpaudit.results.result import AuditResult, recompute
-from dpaudit.results.suite import SuiteResult
 
 
 def recheck(result: AuditResult, mechanism: Any = None, fresh: bool = False) -> AuditResult:

@@ -27,7 +27,7 @@ def mechanisms_table(rows: Sequence[Fields]) -> Table:
     groups: dict[str, list[Fields]] = {}
     for row in rows:
         groups.setdefault(str(row["mechanism"]), []).append(row)
-    title = "Points of each mechanism; shares are of epsilons at one delta, over the points where both are known"
+    title = "Points of each mechanism; medians of shares are of epsilons at one delta, where both are known"
     cells = {name: [cell(group) for group in groups.values()] for name, cell in MECHANISMS.items()}
     shown = {"mechanism": list(map(clean, groups)), **{name: column for name, column in cells.items() if any(column)}}
     return Table(title, tuple(shown), tuple(zip(*shown.values(), strict=True)), frozenset(range(1, len(shown))))
@@ -89,9 +89,9 @@ MECHANISMS: dict[str, Callable[[Sequence[Fields]], str]] = {  # columns of the t
     "points": lambda group: str(len(group)),
     "claimed epsilon": _claimed,
     "refuted": lambda group: str(sum(map(is_refuted, group))),
-    "above the exact loss": lambda group: str(sum(map(is_beyond, group)) or ""),
-    "certified of exact, median": lambda group: _median([share(row["epsilon_lower"], truth(row)) for row in group]),
-    "exact of claimed, median": lambda group: _median([share(truth(row), row["claimed_epsilon"]) for row in group]),
+    "above exact": lambda group: str(sum(map(is_beyond, group)) or ""),
+    "certified / exact": lambda group: _median([share(row["epsilon_lower"], truth(row)) for row in group]),
+    "exact / claimed": lambda group: _median([share(truth(row), row["claimed_epsilon"]) for row in group]),
     "proved": lambda group: str(sum(row["proved"] is not None for row in group)),
     "without verdict": lambda group: str(sum(row["verdict"] is None for row in group)),
 }

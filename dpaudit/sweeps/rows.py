@@ -185,7 +185,6 @@ def row_of_scores(number: int, name: str, result: Any) -> dict[str, Any]:
         "point": number,
         "mechanism": name,
         "claimed_epsilon": None if result.claim is None else _epsilon(result.claim, delta),
-        "runs": getattr(result, "trainings", None),
         "confidence": result.confidence,
         "base_seed": result.seed,
         "delta": delta,

@@ -251,7 +251,7 @@ def test_trainings_and_scores_are_rows_and_no_estimate_is_a_bound() -> None:
     model, sgd = found.rows
     assert (model["claimed"], model["epsilon_lower"], model["p_value"]) == (0.1, scores.epsilon_lower, scores.p_value)
     assert model["estimate"] > model["epsilon_lower"]
-    assert (sgd["claimed_epsilon"], sgd["epsilon_lower"], sgd["runs"]) == (1.0, trained.epsilon_lower, 1)
+    assert (sgd["claimed_epsilon"], sgd["epsilon_lower"], sgd["runs_used"]) == (1.0, trained.epsilon_lower, 1)
     assert sgd["delta"] == 1e-5
     both = found + Sweep.of({"again": scores})
     assert [row["mechanism"] for row in both.rows] == ["model", "DP-SGD", "again"]

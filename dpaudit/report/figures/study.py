@@ -271,12 +271,12 @@ def _curves(
     drawn = [value for series in lines.values() for values in series.values() for value in values]
     straight = Scale(0.0, 1.04 if shares else 1.12 * max([*drawn, level or 0.0, 1e-9]))
     looks = [(LINES[k // len(COLOURS) % len(LINES)], COLOURS[k % len(COLOURS)]) for k in range(len(lines))]
-    keys: Keys = tuple((*look, label) for look, label in zip(looks, lines, strict=True)) * (len(lines) > 1)
-    keys = (level is not None and ("dash", "claim", "claimed"), *keys)
+    named = ((*look, label) for look, label in zip(looks, lines, strict=True))
+    keys: Keys = (level is not None and ("dash", "claim", "claimed"), *named)
     room = 22.0 + max((breadth(clean(each[2]), SMALL) for each in keys if each), default=0.0)
     at_end = room <= BESIDE * (SHEET.get().width or WIDTH)
     y = padded(drawn, log=True) if log_y else straight
-    panel = Panel(() if at_end else keys, x, y, high=260.0, right=max(room, RIGHT) if at_end and any(keys) else RIGHT)
+    panel = Panel(() if at_end else keys, x, y, high=260.0, right=room if at_end else RIGHT)
     # a large number as a power, for which there is room
     short = [
         (at, text if len(text) <= ROOM else f"{at:.0e}".replace("e+0", "e").replace("e+", "e"))
@@ -297,12 +297,12 @@ def _curves(
         curve = panel.at(list(series), centres) + aside
         panel.line(curve, colour=colour, dash=dash)
         panel.marks(curve, colour=colour, kind=SHAPES[k % len(SHAPES)], size=5.0)
-        ends += [(curve[-1], colour, label)] * (len(lines) > 1)
+        ends.append((curve[-1], colour, label))
         cells = zip(series.items(), centres, strict=True)
         rows += [(label, f"{at:g}", tell(centre), f"{len(values):,}") for (at, values), centre in cells]
     if at_end:
         panel.names_at(ends)
-    text = f"{y_name.capitalize()} by {x_name}, a line for each of {counted(len(lines), 'procedure')}."
+    text = f"{y_name.capitalize()} by {x_name}, of {counted(len(lines), 'procedure')}."
     if not shares:
         text += " Lines join medians."
         if any(min(values) < max(values) for series in lines.values() for values in series.values()):

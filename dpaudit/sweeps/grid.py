@@ -202,11 +202,9 @@ def _found(mechanism: Any, folder: str | None) -> Any:
 
 def _check_named(axis: str, values: Sequence[Any], mechanisms: list[str]) -> None:
     """Raises `InvalidSpec` where a mapping has the name of no mechanism."""
-    for each in values:
-        for name in each if isinstance(each, Mapping) else ():
-            if name not in mechanisms:
-                hint = validate.meant(str(name), mechanisms, f"; the sweep has: {', '.join(mechanisms)}")
-                raise InvalidSpec(f"{axis}: there is no mechanism {name!r}{hint}")
+    for name in (name for each in values if isinstance(each, Mapping) for name in each if name not in mechanisms):
+        hint = validate.meant(str(name), mechanisms, f"; the sweep has: {', '.join(mechanisms)}")
+        raise InvalidSpec(f"{axis}: there is no mechanism {name!r}{hint}")
 
 
 def _wrapped(mechanism: Any, parameters: dict[str, Any], folder: str | None) -> Mechanism:
@@ -225,9 +223,7 @@ def _claim(stated: Any, parameters: Mapping[str, Any], known: Known | None, rela
         claim = PureDP(validate.not_negative("claim", claim), relation)
     if claim is None:
         if known is None:
-            raise InvalidSpec(
-                "an audit needs a claim, such as claim=1.0 or claim='2*eps'; entries of the catalogue have one"
-            )
+            raise InvalidSpec("an audit needs a claim, such as claim=1.0 or '2*eps'; entries of the catalogue have one")
         claim = known.claim()
         if relation is not None:
             claim = claim.with_relation(relation)
@@ -248,28 +244,22 @@ def _pair(pair: Any, parameters: Mapping[str, Any], known: Known | None) -> Any:
 
 def _called(what: str, make: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
     """What a user's function makes of those parameters that it names, or of all where it has `**others`."""
-    takes = signature(make)
-    others = any(each.kind is each.VAR_KEYWORD for each in takes.parameters.values())
-    given = {name: value for name, value in parameters.items() if others or name in takes.parameters}
     try:
-        takes.bind(**given)
-    except TypeError as error:
-        known = ", ".join(parameters) or "none"
-        raise InvalidSpec(
-            f"{what} is called with those parameters of the point that it names ({known}): {error}"
-        ) from None
-    try:
-        return make(**given)
+        takes = signature(make).parameters
+        others = any(each.kind is each.VAR_KEYWORD for each in takes.values())
+        return make(**{name: value for name, value in parameters.items() if others or name in takes})
     except DpAuditError:
         raise
     except Exception as error:  # a user's function: whatever it does, only its own points are without an answer
-        raise InvalidSpec(f"making the {what} failed with {in_a_line(error)}") from None
+        known = f"it is called with those parameters of the point that it names, of: {', '.join(parameters) or 'none'}"
+        raise InvalidSpec(f"making the {what} failed with {in_a_line(error)}; {known}") from None
 
 
 def _name(mechanism: Any) -> str:
     if isinstance(mechanism, str):
         return mechanism.partition(":")[2] or mechanism
-    return str(getattr(mechanism, "name", None) or getattr(mechanism, "__qualname__", type(mechanism).__name__))
+    name = getattr(mechanism, "name", None) or getattr(mechanism, "__qualname__", type(mechanism).__name__)
+    return str(name).replace("<locals>.", "")  # as results have it
 
 
 def _check_once(name: str, values: Sequence[Any]) -> None:

@@ -6,6 +6,7 @@ import math
 import os
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -57,16 +58,11 @@ def columns_table(rows: "Rows") -> Table:
     return Table(f"The columns of {TABLE}", ("column", "meaning"), tuple(meanings.items()))
 
 
-def share(part: float | None, whole: float | None) -> float | None:
-    """One epsilon as a part of another; None where either is not known or the other is 0 or infinite."""
-    if part is None or whole is None or math.inf in (part, whole) or whole <= 0.0:
-        return None
-    return float(part) / float(whole)
-
-
-def _median(shares: Sequence[float | None]) -> str:
-    known = [each for each in shares if each is not None]
-    return down(statistics.median(known), 2) if known else ""
+def _median(group: Sequence[Fields], part: Callable[[Fields], Any], whole: Callable[[Fields], Any]) -> str:
+    """The median of one epsilon as a share of another, over the points where both are known, and finite."""
+    pairs = [(part(row), whole(row)) for row in group]
+    shares = [one / all_ for one, all_ in pairs if None not in (one, all_) and 0.0 < all_ < math.inf and one < math.inf]
+    return down(statistics.median(shares), 2) if shares else ""
 
 
 def verdict_text(row: Fields) -> str:
@@ -90,8 +86,8 @@ MECHANISMS: dict[str, Callable[[Sequence[Fields]], str]] = {  # columns of the t
     "claimed epsilon": _claimed,
     "refuted": lambda group: str(sum(map(is_refuted, group))),
     "above exact": lambda group: str(sum(map(is_beyond, group)) or ""),
-    "certified / exact": lambda group: _median([share(row["epsilon_lower"], truth(row)) for row in group]),
-    "exact / claimed": lambda group: _median([share(truth(row), row["claimed_epsilon"]) for row in group]),
+    "certified / exact": lambda group: _median(group, itemgetter("epsilon_lower"), truth),
+    "exact / claimed": lambda group: _median(group, truth, itemgetter("claimed_epsilon")),
     "proved": lambda group: str(sum(row["proved"] is not None for row in group)),
     "without verdict": lambda group: str(sum(row["verdict"] is None for row in group)),
 }

@@ -67,12 +67,7 @@ def is_beyond(row: Row) -> bool:
 
 
 def together(rows: Sequence[Row]) -> list[bool]:
-    """Which rows refute their claims together, by Holm's method, at the least confidence of them.
-
-    >>> each = {"verdict": "REFUTED", "confidence": 0.95}
-    >>> together([{**each, "p_value": 0.001}, {**each, "p_value": 0.04}, {**each, "p_value": 0.04}])
-    [True, False, False]
-    """
+    """Which rows refute their claims together, by Holm's method, at the least confidence of them."""
     asked = [row for row in rows if row.get("confidence") is not None]  # those without verdict too: outputs decide that
     alpha = max((error_probability(float(row["confidence"])) for row in asked), default=1.0)
     adjusted = holm([1.0 if row.get("p_value") is None else row["p_value"] for row in asked])

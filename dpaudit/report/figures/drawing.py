@@ -64,7 +64,7 @@ class Drawing:
             raise InvalidSpec(f"{target.name}: a figure ends in {', '.join(SUFFIXES)}, got {suffix or 'no suffix'!r}")
         if suffix == ".svg":
             head, _, body = self.svg.partition(">")
-            paper = self.panel.sheet.style == "paper"
+            paper = self.panel.ground.style == "paper"
             style = f"<style>{PAPER if paper else f'{STYLE} svg{{background:var(--dp-paper)}}'}</style>"
             return write_text(target, f'<?xml version="1.0" encoding="utf-8"?>\n{head}>{style}{body}\n')
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -106,7 +106,7 @@ def inline(panel: Panel, name: str, title: str, description: str) -> str:
     drawn = "".join(_words(each) if isinstance(each, Words) else _shape(each) for each in panel.shapes)
     digest = hashlib.sha256(f"{drawn}{title}{description}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
     own = f"dp-{re.sub('[^a-z0-9-]', '-', name.lower())}-{digest}"
-    unit, name_of = (ENLARGED, "") if panel.sheet.width is None else (panel.sheet.points, "pt")
+    unit, name_of = (ENLARGED, "") if panel.ground.width is None else (panel.ground.points, "pt")
     size = f'width="{_short(unit * panel.width)}{name_of}" height="{_short(unit * panel.height)}{name_of}"'
     wide, high = panel.right - panel.left + 2.0, panel.bottom - panel.top + 2.0  # half a line around the frame
     return (
@@ -114,7 +114,7 @@ def inline(panel: Panel, name: str, title: str, description: str) -> str:
         f'{_short(panel.height)}" {size} '
         # what is an image to a screen reader has no links inside
         f'role="{"group" if links else "img"}" aria-labelledby="{own}-title" '
-        f'font-family="{FAMILIES[panel.sheet.style]}" stroke-linejoin="round">'
+        f'font-family="{FAMILIES[panel.ground.style]}" stroke-linejoin="round">'
         f'<title id="{own}-title">{escape(title)}</title><desc id="{own}-desc">{escape(description)}</desc>'
         f'<clipPath id="{own}-frame"><rect x="{_short(panel.left - 1.0)}" y="{_short(panel.top - 1.0)}" '
         f'width="{_short(wide)}" height="{_short(high)}"/></clipPath>'
@@ -187,7 +187,7 @@ def write_print(panel: Panel, path: str | os.PathLike[str] | Path, kind: str) ->
     from matplotlib.patches import PathPatch, Rectangle
     from matplotlib.path import Path as Way
 
-    points, paper = panel.sheet.points, panel.sheet.style == "paper"
+    points, paper = panel.ground.points, panel.ground.style == "paper"
     family = "STIXGeneral" if paper else "DejaVu Sans"
     fonts = rc_context({"font.family": family, "pdf.fonttype": 42})
     with style.context("default"), fonts, warnings.catch_warnings():

@@ -184,7 +184,7 @@ STYLES = ("screen", "paper")
 POINTS = 0.75  # of a unit where a size is given: text is of 9 and of 8.25 points then
 
 
-class Sheet(NamedTuple):
+class Ground(NamedTuple):
     """What figures are drawn for: their width in units, None for that of each; a style; and the points of a unit."""
 
     width: float | None = None
@@ -192,7 +192,7 @@ class Sheet(NamedTuple):
     points: float = 1.0
 
 
-SHEET: ContextVar[Sheet] = ContextVar("sheet", default=Sheet())  # noqa: B039 - a tuple
+GROUND: ContextVar[Ground] = ContextVar("ground", default=Ground())  # noqa: B039 - a tuple
 
 
 @contextmanager
@@ -201,13 +201,13 @@ def laid_out(size: str | float | None, style: str) -> Iterator[None]:
     inches = SIZES.get(size) if isinstance(size, str) else size
     if size is not None and not (isinstance(inches, int | float) and 2.0 <= inches <= 20.0):
         raise InvalidSpec(f"size must be {', '.join(map(repr, SIZES))} or a width of 2 to 20 inches, got {size!r}")
-    sheet = Sheet(style=validate.one_of("style", style, STYLES))
-    sheet = sheet if inches is None else Sheet(inches * 72.0 / POINTS, style, POINTS)
-    before = SHEET.set(sheet)
+    ground = Ground(style=validate.one_of("style", style, STYLES))
+    ground = ground if inches is None else Ground(inches * 72.0 / POINTS, style, POINTS)
+    before = GROUND.set(ground)
     try:
         yield
     finally:
-        SHEET.reset(before)
+        GROUND.reset(before)
 
 
 Numbers = Sequence[float] | Reals | float
@@ -264,8 +264,8 @@ class Panel:
         right: float = RIGHT,
         below: float = BELOW,
     ) -> None:
-        self.sheet = SHEET.get()
-        self.x, self.y, self.width = x, y, self.sheet.width or width
+        self.ground = GROUND.get()
+        self.x, self.y, self.width = x, y, self.ground.width or width
         self.shapes: list[DrawnShape | Words] = []
         self.left, self.right = left, self.width - right
         self.top = self._key(keys, 6.0) + 8.0
@@ -400,5 +400,5 @@ def fitted(text: object, room: float, size: float = SIZE) -> str:
 
 def breadth(text: str, size: float = SIZE) -> float:
     """About how wide a text is drawn."""
-    glyph = GLYPHS[SHEET.get().style]
+    glyph = GLYPHS[GROUND.get().style]
     return size * sum(1.0 if unicodedata.east_asian_width(letter) in "WF" else glyph for letter in text)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpaudit.base.quoting import clean
-from dpaudit.report.figures.panel import RIGHT, SHEET, SMALL, WIDTH, Kind, Panel, Places, Scale, breadth
+from dpaudit.report.figures.panel import GROUND, RIGHT, SMALL, WIDTH, Kind, Panel, Places, Scale, breadth
 
 HIGH, TALL, TALLEST = 15.0, 20.0, 34.0  # of a row: of many, of few, and where its name stands above it
 MANY = 40
@@ -70,7 +70,7 @@ def rows_of(names: Sequence[Name], audits: Sequence[Audit], parameter: str) -> P
 
     Names stand beside the rows where there is room, otherwise above them, whole.
     """
-    wide = SHEET.get().width or WIDTH
+    wide = GROUND.get().width or WIDTH
     wanted = max((breadth(clean(each.text), SMALL) for each in names), default=0.0) + 20.0
     beside = wanted <= BESIDE * wide
     left = max(wanted, 60.0) if beside else RIGHT

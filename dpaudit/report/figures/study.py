@@ -15,7 +15,7 @@ from dpaudit.base.validate import error_probability, exact
 from dpaudit.certify.certificate import holm
 from dpaudit.errors import InvalidSpec
 from dpaudit.report.figures.drawing import Drawing
-from dpaudit.report.figures.panel import RIGHT, SHEET, SMALL, WIDTH, Dash, Keys, Panel, Scale, breadth, padded
+from dpaudit.report.figures.panel import GROUND, RIGHT, SMALL, WIDTH, Dash, Keys, Panel, Scale, breadth, padded
 from dpaudit.report.figures.rows import BESIDE, Audit, Name, at_ends, rows_of
 from dpaudit.results.display import Verdict
 
@@ -269,7 +269,7 @@ def _curves(
     named = ((*look, label) for look, label in zip(looks, lines, strict=True))
     keys: Keys = (level is not None and ("dash", "claim", "claimed"), *named)
     room = 22.0 + max((breadth(clean(each[2]), SMALL) for each in keys if each), default=0.0)
-    at_end = room <= BESIDE * (SHEET.get().width or WIDTH)
+    at_end = room <= BESIDE * (GROUND.get().width or WIDTH)
     y = padded(drawn, log=True) if log_y else straight
     panel = Panel(() if at_end else keys, x, y, high=260.0, right=room if at_end else RIGHT)
     # a large number as a power, for which there is room

@@ -368,7 +368,7 @@ def test_a_figure_for_print_is_as_wide_as_it_is_asked_to_be(size: Any, inches: f
         assert b"/Type3" not in pdf
         assert "prefers-color-scheme" not in drawing.save(tmp_path / "figure.svg").read_text()
         words = [each for each in drawing.panel.shapes if hasattr(each, "text")]
-        assert all(8.0 <= each.size * drawing.panel.sheet.points <= 9.0 for each in words)
+        assert all(8.0 <= each.size * drawing.panel.ground.points <= 9.0 for each in words)
         assert all(
             each.x + (each.to == "left") * GLYPHS["paper"] * len(each.text) * each.size <= drawing.panel.width
             for each in words

@@ -21,6 +21,92 @@ FACETS: dict[str, dict[str, str]] = {  # the members of a class by what they tel
     },
 }
 
+CLAIMED = {
+    "claim": "what is promised, in any form, such as `dpaudit.GaussianDP(1.0)`",
+    "epsilon": "the same in short, in nats",
+    "delta": "beside `epsilon`",
+}
+KEYWORDS: Meanings = {  # of functions with many parameters; those that are options of an audit have the words of these
+    "audit_training": CLAIMED
+    | {
+        "train": "`train(included, rng)` trains once and returns a score for each canary, higher where it looks as if "
+        "the canary was in; `included` says which are. Or `dpaudit.batched(train)`, with one canary",
+        "canaries": "how many: a fair coin puts each one in or leaves it out",
+        "trainings": "at most so many; the evidence of several is multiplied, and the audit stops when the claim is "
+        "refuted",
+        "steps": "audits the claim of one *step*: coins and scores have a row for each of so many steps",
+        "compose": "the steps that are composed to a statement on the run; None: `steps`",
+        "sample_rate": "the probability with which `train` lets a canary that is in join a step",
+        "confidence": "of the bound and of a refutation",
+        "seed": "of coins and noise, with the source and parameters of `train`",
+        "inserted": "what the canaries are, in words for the report",
+        "not_tested": "what this audit does not look at, in words for the report",
+        "exact": "whether scores that take two values and tell every coin are meant; else they are refused",
+        "underpowered": "whether the bound is wanted though not even perfect scores could refute the claim",
+        "folder": "where each training is kept as it is done",
+        "resume": "whether trainings that are in `folder` are not run again; the result is the same",
+        "progress": "a function that hears of each training",
+        "n_jobs": "workers, as joblib counts them; they change no result",
+    },
+    "audit_scores": CLAIMED
+    | {
+        "in_scores": "scores of members, higher where the attack believes in membership; of several trainings a list "
+        "of them",
+        "out_scores": "scores of those that were left out",
+        "design": "how the scores came about: `ManyRun()`, `OneRun()`, `FewRuns()` or `Steps()`, each with options of "
+        "its own",
+        "counts": "in place of scores: the `AttackCounts` of a rule that was fixed before",
+        "confidence": "of each bound",
+        "methods": 'names of methods, or `"all"`; None: the certified ones of the design',
+        "interval": '`"lower"`, `"upper"` or `"two-sided"`; an upper end is about this attack, never about '
+        "the mechanism",
+        "seed": "draws the parts of scores that choose a threshold, and the order of ties",
+        "options": "none: those of a design are refused with the place where they belong",
+    },
+    "bracket": {
+        "mechanism": "a function `f(data, rng, ...)` whose source can be read, an entry of the catalogue, or its name",
+        "claim": 'a claim, an epsilon, or a formula in the parameters, such as `"2*eps"`',
+        "pair": "two datasets whose loss is enclosed, and audited; None: the worst that a search finds",
+        "adjacency": 'how vectors of query answers differ: `"all-differ"`, `"one-differs"`, `"monotone"`, or one way, '
+        '`"up"` or `"down"`',
+        "domain": "all datasets, for code of finite randomness: it is replayed on every choice",
+        "neighbours": 'the pairs of `domain` that are neighbours, or `"all"`',
+        "most_paths": "the most runs of a replay",
+        "parameters": "keywords of the function",
+        "answers": "how many query answers the search for the worst pair takes",
+        "runs": "of the audit from below; 0: none",
+        "upper": "upper bounds known from elsewhere, taken at their word",
+        "max_time_s": "seconds for all of it; what was not done by then is given as a reason",
+    },
+    "sweep": {
+        "mechanisms": "names of the catalogue, or what `dpaudit.audit` takes, one or a list",
+        "parameters": "lists of values of their keywords, all combined, or a list of combinations",
+        "pair": "two datasets, a function of the point's parameters, or a mapping with one for each mechanism",
+        "pairs": "a list of such: an axis",
+        "claim": 'a claim, an epsilon, a formula such as `"2*eps"`, a function of the parameters, or a mapping with '
+        "one for each mechanism; None: that of the entry",
+        "claims": "a list of such: an axis",
+        "runs": "executions for each point; a list is an axis",
+        "certifiers": "names of certifiers, an axis; None: the one that suits the claim",
+        "seeds": "repetitions on independent runs, an axis",
+        "confidence": "of each point for itself",
+        "prove": "whether every question is bounded from above, too",
+        "record": "a function that is given each result before the next point begins",
+        "progress": "a function that hears of each row, or as in `dpaudit.audit`",
+    },
+    "search_pairs": {
+        "mechanism": "what `dpaudit.audit` takes",
+        "generate": "a function of a generator `rng`, an iterable of pairs, or with `bounds` a function of its "
+        "keywords",
+        "claim": CLAIMED["claim"],
+        "bounds": "what the keywords of `generate` are moved within: `(low, high)`, a `range`, or a list of choices",
+        "runs": "executions in all",
+        "tries": "the most pairs that are tried, with equal runs",
+        "share": "the part of `runs` that tries take together",
+        "finalists": "how many of the best the audit at the end compares",
+    },
+}
+
 SETTINGS: dict[str, str] = {
     "runs": "executions to spend on each audit",
     "confidence": "of all audits of a command together",

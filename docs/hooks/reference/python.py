@@ -14,10 +14,12 @@ import dpaudit
 import dpaudit.claims
 import dpaudit.training
 from dpaudit.mechanisms.importing import import_reference
+from dpaudit.options import OPTIONS, Working, options
 from reference import text
-from reference.meanings import FACETS, RESULT
+from reference.meanings import FACETS, KEYWORDS, RESULT
 from reference.text import code, fenced, prose, table
 
+WORKING = {each.name: each.keyword for each in options(Working)}
 LONGEST = 80  # characters of a signature on one line
 
 INTRODUCTION = """\
@@ -43,7 +45,11 @@ GROUPS = {  # of each page its title and what it says first, and its names in th
         "",
         "AuditResult Verdict load recheck write_report SuiteResult load_suite AuditSpec attest verify_attestation",
     ),
-    "bounds": ("Brackets: bounds from both sides", "", "bracket Bracket BracketVerdict UpperBound"),
+    "bounds": (
+        "Brackets: bounds from both sides",
+        "Proofs, replay and exact integrals need the extra `[verify]`: [proofs and upper bounds](../above.md).",
+        "bracket Bracket BracketVerdict UpperBound",
+    ),
     "scores": (
         "Scores and training",
         "What puts canaries into a training and reads their scores is in `dpaudit.training`, as [the page on "
@@ -114,6 +120,19 @@ def anchor(name: str) -> str:
     return name.rpartition(".")[2]
 
 
+def keyword_table(name: str) -> str:
+    """The parameters of a function with many of them: default and meaning. Raises `LookupError` where one has none."""
+    meant = KEYWORDS[name]
+    rows = []
+    for key, each in inspect.signature(getattr(dpaudit, name)).parameters.items():
+        said = meant.get(key) or (OPTIONS[key].keyword if key in OPTIONS else WORKING.get(key, ""))
+        if not said:
+            raise LookupError(f"{name}({key}) has no meaning; give docs/hooks/reference/meanings.py one")
+        needed = each.default is each.empty
+        rows.append((code(key), "*required*" if needed else code(_value(each.default)), said.replace("|", "\\|")))
+    return table(("keyword", "default", "what it says"), rows)
+
+
 def summary(name: str) -> str:
     """What a function does, what it raises and an example: its docstring, where tables tell of the parameters."""
     first, *others = re.split(r"\n\s*\n", inspect.getdoc(getattr(dpaudit, name)) or "")
@@ -129,6 +148,9 @@ def signature(name: str) -> str:
 def section(name: str, held: Any) -> Iterator[str]:
     """One public name: its signature, its docstring and, of a class, its public members."""
     yield f"## `{name}` {{ #{anchor(name)} }}"
+    if anchor(name) in KEYWORDS:
+        yield from (summary(anchor(name)), keyword_table(anchor(name)), signature(anchor(name)))
+        return
     doc = inspect.getdoc(held) or ""
     if anchor(name) in FACETS:  # nobody makes one: tables in place of a signature
         doc = doc.partition("\n\n")[0]

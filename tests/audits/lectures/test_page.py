@@ -223,6 +223,7 @@ def test_pages_results_of_other_names_and_partial_ones_may_lie_beside(
     os.utime(older, (1, 1))
     assert called(asked)[0] == 0
     first = (tmp_path / "claims.html").read_text("utf-8")
+    assert "digest of the code (dpaudit/, audits/lectures/): " in first
     assert 'href="a%20b.html"' in first, "the page of the result, where there is one"
     (tmp_path / "suite.json").write_text("{}")
     assert called(asked)[0] == 0

@@ -275,14 +275,14 @@ def _claim(claim: Any, epsilon: float | None, delta: float, relation: Any) -> Cl
 
 def _made_of(data: Any, relation: Relation, pair: Any, patterns: Any, user: Any) -> tuple[AdjacentPair, ...]:
     if pair is not None or not (patterns is None or isinstance(patterns, list | tuple)):
-        raise InvalidSpec("data= makes the pairs: leave out pair, and let pairs be a list of patterns, or leave it out")
+        raise InvalidSpec("data makes the pairs: leave out pair, and let pairs be a list of patterns, or leave it out")
     return pairs_of_data(data, relation, patterns, user)
 
 
 def _pairs(pair: Any, pairs: Any, seed: int) -> tuple[AdjacentPair, ...]:
     if (pair is None) == (pairs is None):
         raise InvalidSpec(
-            "an audit needs datasets: give pair=(first, second), pairs=[...] or data=rows, one of the three"
+            "an audit needs datasets: give one of pair=(first, second), pairs=[...] and data=rows"
         )
     if pairs is None:
         return (AdjacentPair.of(pair),)

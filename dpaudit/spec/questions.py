@@ -90,7 +90,7 @@ def made_of(
     """The pairs of a dataset that a spec contains or names. Raises `InvalidSpec` without a relation."""
     names = None if table.pairs is None else tuple(each for each in table.pairs if isinstance(each, str))
     if table.pair is not None or len(names or ()) < len(table.pairs or ()):
-        raise InvalidSpec("of data pairs are made: leave out pair, and let pairs name patterns or leave them out")
+        raise InvalidSpec("data makes the pairs: leave out pair, and let pairs be a list of patterns, or leave it out")
     if relation is None:
         raise InvalidSpec('pairs are made of data under a relation: give relation = "add_or_remove_one" or another')
     if isinstance(table.data, str) and relation is not Relation.LOCAL:

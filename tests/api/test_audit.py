@@ -42,7 +42,7 @@ def ask(mechanism: Any = mechanisms.count, **options: Any) -> Any:
         ({"claim": PureDP(1.0), "epsilon": ..., "delta": 0.1}, "not both"),
         ({"claim": 1.0, "epsilon": ...}, "claim"),
         ({"pair": ...}, "an audit needs datasets"),
-        ({"pairs": [PAIR]}, "either pair=.* or pairs="),
+        ({"pairs": [PAIR]}, "give one of pair=.*, pairs="),
         ({"pair": ..., "pairs": []}, "at least one pair of datasets, got none"),
         ({"pair": ..., "pairs": [PAIR, 3]}, "pair 1 must be two datasets .* got int"),
         ({"pair": ..., "pairs": 3}, "pairs must"),

@@ -129,7 +129,7 @@ def test_an_audit_needs_one_dataset_and_says_which_kinds_of_pairs_it_tried() -> 
     assert "assumed" not in headline(few)
     assert kinds_tried(few).startswith("a record less; not tried: a duplicate more,")
     assert kinds_tried(dpaudit.audit(clipped, pair=([1], [1, 2]), epsilon=1.0, runs=400, n_jobs=1)) == ""
-    with pytest.raises(InvalidSpec, match="of data pairs are made: leave out pair"):
+    with pytest.raises(InvalidSpec, match="data makes the pairs: leave out pair"):
         dpaudit.audit(clipped, **asked | {"pair": ([1], [])})
 
 

@@ -23,12 +23,13 @@ from tests.cases import for_each
 ROOT = Path(__file__).parents[2]
 ACTION = (ROOT / "action.yml").read_text(encoding="utf-8")
 STEP = textwrap.dedent(ACTION.rpartition("      run: |\n")[2])
-INPUTS = ("PATHS", "CONFIDENCE", "SEED", "TAG", "REPORT", "FORMATS", "LEDGER", "ACCEPTED")
+INPUTS = ("PATHS", "CONFIDENCE", "SEED", "RUNS", "TAG", "ONLY", "REPORT", "FORMATS", "LEDGER", "ACCEPTED")
 DEFAULTS = {"PATHS": "audits", "REPORT": "out", "FORMATS": "json,md"}
 JOB = yaml.safe_load((ROOT / "templates" / "dpaudit.gitlab-ci.yml").read_text(encoding="utf-8"))[".dpaudit"]
 PYTHON = """#!/bin/sh
 if [ "$2" = pip ]; then shift 2; printf '%s\\n' "$@" > installed; exit; fi
 env > environment
+printf '%s\n' "$SAYS" >&2
 printf '%s\\n' "$@" > arguments
 if [ -z "$BREAKS" ]; then
     mkdir -p out; echo '# summary' > out/report.md; echo '{}' > out/dpaudit.sarif; echo '<testsuites/>' > out/junit.xml
@@ -45,8 +46,9 @@ def ended(folder: Path, command: list[str], given: dict[str, str]) -> tuple[int,
     python.write_text(PYTHON)
     python.chmod(0o755)
     given = {**given, "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
-    code = subprocess.run(command, cwd=folder, env=given, capture_output=True).returncode
-    return code, (folder / "arguments").read_text().splitlines()
+    done = subprocess.run(command, cwd=folder, env=given, capture_output=True)
+    (folder / "log").write_bytes(done.stdout)
+    return done.returncode, (folder / "arguments").read_text().splitlines()
 
 
 def action(folder: Path, **inputs: str) -> tuple[int, list[str], dict[str, str], str]:
@@ -87,6 +89,7 @@ def test_the_exit_code_is_that_of_dpaudit_and_the_outputs_are_there_all_the_same
 
 def test_every_input_becomes_an_option_that_the_command_has(tmp_path: Path) -> None:
     more = {"CONFIDENCE": "0.99", "SEED": "7", "TAG": "core", "LEDGER": "l.sqlite", "ACCEPTED": "a.toml"}
+    more |= {"RUNS": "5e4", "ONLY": "noisy count"}
     (tmp_path / "a.toml").write_text("")
     _, arguments, _, _ = action(tmp_path, PATHS="one  two\nthree", **more)
     understood(arguments[3:])
@@ -100,11 +103,11 @@ def test_every_input_becomes_an_option_that_the_command_has(tmp_path: Path) -> N
 @for_each("name", HOSTILE)
 def test_no_input_is_read_as_a_part_of_a_script(tmp_path: Path, name: str) -> None:
     asked = {
-        "action": action(tmp_path, PATHS=name, TAG=name, SEED=name)[1],
+        "action": action(tmp_path, PATHS=name, TAG=name, SEED=name, ONLY=name, SAYS=f"error: a.toml: {name}")[1],
         "job": job(tmp_path, DPAUDIT_PATHS=name, DPAUDIT_TAG=name, DPAUDIT_INSTALL="one two")[1],
     }
     assert not (tmp_path / "escaped").exists()
-    assert asked["action"].count(name) == 2
+    assert asked["action"].count(name) == 3
     for arguments in asked.values():
         assert arguments[arguments.index("--tag") + 1] == name
         assert arguments[arguments.index("--") + 1 :] == name.split()
@@ -123,6 +126,17 @@ def test_without_a_summary_nothing_is_a_success_and_no_old_file_is_left(tmp_path
     assert job(tmp_path, BREAKS="yes", CODE=code)[0] == found
     for ends in ("0", "1"):
         assert job(tmp_path, CODE=ends)[0] == int(ends)
+
+
+def test_what_is_wrong_with_a_spec_is_an_annotation_at_its_line(tmp_path: Path) -> None:
+    wrong = [
+        "error: a/b.toml: line 5: audit 'x': 100 % wrong",
+        "no verdict   a/c.toml: audit 'y': there is no module 'm'",
+    ]
+    assert action(tmp_path, SAYS="\n".join([*wrong, "note: d.toml: line 1: fine"]), CODE="2")[0] == 2
+    found = [line for line in (tmp_path / "log").read_text().splitlines() if line.startswith("::")]
+    first, second = "::error file=a/b.toml,line=5::audit 'x': 100 %25 wrong", "::error file=a/c.toml::audit 'y': "
+    assert [found[0], found[1].partition("there")[0], len(found)] == [first, second, 2]
 
 
 def test_scripts_use_inputs_by_their_environment_only_and_name_what_is_there() -> None:

@@ -208,8 +208,8 @@ def dp_accounting(event: Any, relation: str | None = "add_or_remove_one", *, acc
         return _curve(event.get_delta_for_epsilon, word)
     if word in (Relation.LOCAL, Relation.ADD_OR_REMOVE_USER):
         raise InvalidSpec(
-            f"relation {word.value!r} is none that accountants of dp-accounting know: leave it out, and where a record "
-            f"of the event stands for all that the relation covers, say so: claim.with_relation({word.value!r})"
+            f"dp-accounting knows no relation {word.value!r}: leave it out, and state it of the claim, where it covers "
+            f"what a record of the event stands for: claim.with_relation({word.value!r})"
         )
     neighbours = (word or Relation.ADD_OR_REMOVE_ONE).name
     if accountant is None:
@@ -244,5 +244,7 @@ def _curve(delta: Callable[[float], Any], relation: Relation | None) -> Claim:
     points = [(epsilon, max(each, 0.0) * (1.0 + 1e-6) + LEAST) for epsilon, each in deltas if each == each]
     points = [point for point in points if point[1] < 1.0]
     if not points:
-        raise InvalidSpec("the accountant promises nothing at any epsilon up to 64")
+        raise InvalidSpec(
+            "the accountant promises nothing at any epsilon up to 64; give an event with more noise or fewer steps"
+        )
     return PrivacyProfile(points, relation)

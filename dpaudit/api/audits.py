@@ -281,9 +281,7 @@ def _made_of(data: Any, relation: Relation, pair: Any, patterns: Any, user: Any)
 
 def _pairs(pair: Any, pairs: Any, seed: int) -> tuple[AdjacentPair, ...]:
     if (pair is None) == (pairs is None):
-        raise InvalidSpec(
-            "an audit needs datasets: give one of pair=(first, second), pairs=[...] and data=rows"
-        )
+        raise InvalidSpec("an audit needs datasets: give one of pair=(first, second), pairs=[...] and data=rows")
     if pairs is None:
         return (AdjacentPair.of(pair),)
     if is_strategy(pairs):

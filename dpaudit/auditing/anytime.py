@@ -80,8 +80,8 @@ def bet(plan: Plan, session: Session, probe: Probe, spent: int, clock: Clock) ->
         return replace(outcome, counted=(fresh,), runs=outcome.runs + fresh.evidence.runs, blocks=(), watched=())
     if alike and certified(plan, counted, bets.blocks).certificate.refuted:
         raise UnsoundAudit(
-            "constant outputs: each dataset always gave its own output in one process, and no run is left for "
-            "fresh processes, which would tell a cache; give more runs"
+            "constant outputs: each dataset always gave one output of its own, as a cache does, and no run is left to "
+            "try fresh processes; give more runs"
         )
     if counted.evidence.runs and unspent > 0:
         return replace(outcome, explored=(*outcome.explored, cut(f"{bets.runs:,} runs", left)))

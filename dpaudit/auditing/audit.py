@@ -140,15 +140,17 @@ def _answered(plan: Plan, session: Session, clock: Clock) -> tuple[Probe, int, O
     except BatchFailed as error:
         if session.certifying:
             raise UnsoundAudit(
-                f"{error}, the first time in this audit that one did: to leave the call out would choose runs by their "
-                "outcome; give one run a call, as in lambda data, rng: f(data, 1, rng)[0], and another seed"
+                f"{error}, for the first time while certifying, where no run may be left out by its outcome; give one "
+                "run a call, as in lambda data, rng: f(data, 1, rng)[0], and another seed"
             ) from None
         gone = probe.runs + session.asked_for
         session.begin_alone(apart(plan.seed))
         try:
             smaller = replace(plan, runs=plan.runs - gone)
         except InvalidSpec:
-            raise UnsoundAudit(f"{error}; too few runs are left to begin anew, one run a call: give more") from None
+            raise UnsoundAudit(
+                f"{error}; too few runs are left to begin anew with one run a call; give more runs"
+            ) from None
         probe = probing.probe(smaller, session)
         reserve = kept_back(smaller, probe)
         clock.begin(session.made, session.opening_s)

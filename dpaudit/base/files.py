@@ -48,7 +48,7 @@ def read_bytes(path: str | os.PathLike[str], largest: int) -> bytes:
     except (OSError, ValueError) as error:  # the second: a zero character in the name
         raise InvalidSpec(f"cannot be read ({getattr(error, 'strerror', None) or error})") from None
     if len(content) > largest:
-        raise InvalidSpec(f"larger than {largest // 1024:,} KB, which no such file has to be")
+        raise InvalidSpec(f"larger than {largest // 1024:,} KB, the most for such a file")
     return content
 
 

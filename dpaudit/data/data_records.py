@@ -104,7 +104,9 @@ class DataRecords:
             return number
         first, columns = self.records[0], self.data.values() if isinstance(self.data, dict) else [self.data]
         if not list(self.numbers(first)):
-            raise InvalidSpec(f"the records hold no numbers to put {word_of(number)} into, got {short(first)}")
+            raise InvalidSpec(
+                f"the records hold no number that could be {word_of(number)}, got {short(first)}; name other patterns"
+            )
         typed = isinstance(self.rows[0], dict | tuple) and any(map(home_of, columns))
         filled = self.filled(first, number, typed)
         if typed and not (number is not None and math.isfinite(number)) and digest(filled) == digest(first):

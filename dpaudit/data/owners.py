@@ -32,8 +32,7 @@ def owners_of(data: Any, user: User) -> list[Any]:
     for number, owner in enumerate(owners, start=1):
         if is_missing(owner):
             raise InvalidSpec(
-                f"record {number} has no user, user = {user!r} is {owner!r} there: whose record is it? Give it one, "
-                "or leave it out"
+                f"record {number} has no user: user = {user!r} is {owner!r} there; give it one, or leave the record out"
             )
     return owners
 
@@ -73,7 +72,7 @@ def check_apart(owners: Iterable[Any], keys: Iterable[Hashable]) -> None:
 
     >>> check_apart([1, True], ["1", "True"])
     Traceback (most recent call last):
-    dpaudit.errors.InvalidSpec: users 1 and True are equal and not alike, so a mechanism may take them for one: ...
+    dpaudit.errors.InvalidSpec: users 1 and True are equal for Python and of different types, so a ...
     """
     known: dict[Any, tuple[Any, Hashable]] = {}
     for owner, key in zip(owners, keys, strict=True):
@@ -81,8 +80,8 @@ def check_apart(owners: Iterable[Any], keys: Iterable[Hashable]) -> None:
             other, same = known.setdefault((list, *owner) if isinstance(owner, list) else owner, (owner, key))
             if same != key:
                 raise InvalidSpec(
-                    f"users {other!r} and {owner!r} are equal and not alike, so a mechanism may take them for one: "
-                    "write each user in one way"
+                    f"users {other!r} and {owner!r} are equal for Python and of different types, so a mechanism may "
+                    "take them for one; write each user in one way"
                 )
 
 

@@ -140,7 +140,7 @@ def quoted(text: str) -> str:
 
 def _acceptance(table: Any, place: str) -> Acceptance:
     if not isinstance(table, dict) or set(table) != set(KEYS):
-        raise InvalidSpec(f"{place}: must hold exactly {', '.join(KEYS)}")
+        raise InvalidSpec(f"{place}: it must have the keys {', '.join(KEYS)}, and no other")
     for key in KEYS[:3]:
         if not isinstance(table[key], str):
             raise InvalidSpec(f"{place}: {key} must be a text, got {clean(repr(table[key]))}")

@@ -267,8 +267,8 @@ class Database:
         """Raises `LedgerLost` where the path has no file or another one: SQLite goes on writing to a deleted one."""
         if self._identity() != self._file:
             raise LedgerLost(
-                f"ledger {clean(self.path, 200)}: it was deleted, moved or replaced during the run, and what the run "
-                "recorded went with it; leave the ledger where it is, and run anew"
+                f"ledger {clean(self.path, 200)}: it was deleted, moved or replaced during the run, and the records "
+                "with it; leave it where it is, and run anew"
             )
 
     def _identity(self) -> tuple[int, int] | None:

@@ -73,9 +73,8 @@ def history(ledger: Ledger, mechanism: str) -> tuple[HistoryPoint, ...]:
     if not records:
         known = ", ".join(clean(each) for each in ledger.near(mechanism))
         there = f"there is {known}" if known else "no result is recorded in it yet"
-        raise InvalidSpec(
-            f"{clean(mechanism)}: no audit, reference or fingerprint in {clean(ledger.path, 200)}: {there}"
-        )
+        where = f"the ledger {clean(ledger.path, 200)}"
+        raise InvalidSpec(f"{clean(mechanism)}: {where} has no such audit, function or fingerprint; {there}")
     before: dict[str, LedgerRecord] = {}
     points = []
     for record in records:

@@ -264,7 +264,7 @@ def wrap(value: Any, parameters: Mapping[str, Any] | None = None) -> Mechanism:
     'mean'
     """
     if not isinstance(parameters, Mapping | None) or not all(isinstance(name, str) for name in parameters or ()):
-        raise InvalidSpec(f"parameters must read {{'keyword': value}}, got {parameters!r}")
+        raise InvalidSpec(f"parameters must be a dictionary such as {{'scale': 2.0}}, got {parameters!r}")
     bound = dict(parameters or {})
     if isinstance(value, Batched):
         return batched(value, **bound)

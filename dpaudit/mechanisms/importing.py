@@ -23,7 +23,7 @@ def import_reference(reference: str, folder: str | None = None) -> Any:
     """The object named `module:attribute` (dots allowed after the colon), with `folder` first on the import path."""
     module_name, colon, path = reference.partition(":")
     if not (colon and module_name and path):
-        raise InvalidSpec(f"a reference reads module:attribute, got {reference!r}")
+        raise InvalidSpec(f"write module:function, such as my_module:noisy_count, got {reference!r}")
     if folder is not None and folder not in sys.path:
         sys.path.insert(0, folder)
     try:

@@ -364,6 +364,6 @@ def check_patches(patches: Any, modules: Iterable[ModuleType], mechanism: Any) -
         where = target.__name__ if isinstance(target, ModuleType) else target.__module__
         if where not in ours and where.partition(".")[0] in used:
             raise InvalidSpec(
-                f"monkeypatch has changed {where}.{name} in this process, and a mechanism runs in one of its own, where"
-                " it is as before; hand the change over as an argument (functools.partial), or make it in the mechanism"
+                f"monkeypatch has changed {where}.{name} here, and the mechanism runs in another process, without the "
+                "change; pass it as an argument (functools.partial), or make it in the mechanism"
             )

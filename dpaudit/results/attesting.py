@@ -101,9 +101,9 @@ def check_statement(stated: Any, file: StoredFile, here: Collection[str] = ()) -
     except (AttributeError, KeyError, TypeError, ValueError):
         raise NotAttested("what is signed is no statement of this version about results") from None
     if file.sha256 not in subjects or subject is None:
-        raise NotAttested("its bytes are not those that were attested")
+        raise NotAttested("the file is not the one that was signed, byte for byte")
     if subject != _said(file.raw):
-        raise NotAttested("what is signed is not what it says")
+        raise NotAttested("the signed statement says something else than the file")
     if missing := sorted(name for digest, name in subjects.items() if here and digest not in (None, *here)):
         raise NotAttested(f"{clean(missing[0], 200)} was attested with it, and is not here as it was then")
     return head

@@ -242,7 +242,7 @@ class Health:
         cures = dict.fromkeys(check.cure for check in (worst, *more[:1]))
         raise UnsoundAudit(
             f"{worst.name}: {worst.finding} (p-value {worst.p_value:.1e}, level {worst.level:.1e}){also}; "
-            f"runs that depend on each other give no verdict; {'; or '.join(cures)}"
+            f"the runs depend on each other, so there is no verdict; {'; or '.join(cures)}"
         )
 
 

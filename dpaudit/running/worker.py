@@ -234,14 +234,15 @@ class Worker:
         except (DpAuditError, errors.Interrupted):
             raise
         except guard.RunTimedOut:
-            raise UnsoundAudit(
-                f"a batched call for {runs} runs took longer than run_timeout_s = {limit:g} allows; no verdict"
-            ) from None
+            late = f"longer than run_timeout_s = {limit:g} s a run allows, so there is no verdict"
+            raise UnsoundAudit(f"a batched call for {runs} runs took {late}") from None
         except BaseException as error:
             where = f"on the {'second' if side else 'first'} dataset with {named(error)}"
             message = f"a batched call for {runs} runs failed {where}"
             if self.opened.size:  # one run of many has raised, so no call can stand for one run
-                raise UnsoundAudit(f"{message}; no verdict: without size, each run is called alone then") from None
+                raise UnsoundAudit(
+                    f"{message}, so there is no verdict; leave out size, and runs are called alone"
+                ) from None
             raise BatchFailed(message) from None
         previous, self.last = self.last, raw
         if any(np.may_share_memory(one, other) for one in arrays_of(previous) for other in arrays_of(raw)):

@@ -238,6 +238,8 @@ def _sentence(what: str, keys: Keys, value: Any, fields: tuple[str, ...], known:
     inside = f"{key}: " if key else ""
     if match := re.fullmatch(r"Object contains unknown field `(.*)`", what, re.DOTALL):
         others = f"; known here: {', '.join(fields)}"
+        if key and match[1] in EXAMPLES:
+            return f"{key}: {match[1]!r} stands beside {key}, not in it{example(match[1])}"
         return f"{inside}unknown key {match[1]!r}{meant(match[1], fields, others)}"
     if match := re.fullmatch(r"Object missing required field `(.*)`", what):
         return f"{inside}the key {match[1]!r} is missing{example(*keys, match[1])}"

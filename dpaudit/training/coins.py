@@ -229,8 +229,8 @@ def _checked(raw: Any, shape: tuple[int, ...], where: str, plan: TrainingPlan) -
         at = f"step {row[0] + 1:,}, canary {canary + 1:,}" if row and not plan.apart else f"canary {canary + 1:,}"
         value = scores[tuple(wrong[0])]
         raise UnsoundAudit(
-            f"{where}: the score of {at} is {value} ({len(wrong):,} such): did the model become NaN? no verdict; "
-            "where that is what the training releases, return a finite score for it, such as the lowest"
+            f"{where}: the score of {at} is {value} ({len(wrong):,} such), so there is no verdict; did the model "
+            "become NaN? Where the training releases that, return a finite score for it, such as the lowest"
         )
     return np.atleast_2d(scores.sum(axis=0) if summed else scores)
 
@@ -246,16 +246,16 @@ def check_informative(included: Bools, scores: Reals, plan: TrainingPlan, *, ove
         return False
     if np.ptp(scores) == 0.0:
         raise UnsoundAudit(
-            f"all {scores.size:,} scores are {scores.flat[0]:g}: the canaries are not in what is scored; "
-            "look whether train puts in those that `included` says, and whether a hook of the library ran; no verdict"
+            f"all {scores.size:,} scores are {scores.flat[0]:g}, so there is no verdict: the canaries are not in what "
+            "is scored; check that train puts in those that `included` says, and that the hook of the library ran"
         )
     inside, outside = scores[included], scores[~included]
     informative = enough and inside.size > 0 and outside.size > 0
     if informative and not plan.exact and np.ptp(inside) == np.ptp(outside) == 0.0:
         raise UnsoundAudit(
             f"the scores are the coins: {inside[0]:g} for all {inside.size:,} canaries that were in, {outside[0]:g} "
-            f"for all {outside.size:,} that were out; no verdict; score what the training released, or say exact=True "
-            "where it is meant (a training without noise)"
+            f"for all {outside.size:,} that were out, so there is no verdict; score what the training released, or say "
+            "exact=True where it is meant (a training without noise)"
         )
     return enough
 

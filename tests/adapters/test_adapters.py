@@ -213,7 +213,9 @@ def test_an_accountant_is_never_made_stronger() -> None:
     with pytest.raises(dpaudit.InvalidSpec, match="made for REPLACE_ONE, not for ADD_OR_REMOVE_ONE"):
         adapters.dp_accounting("an event", accountant=accountant)
     for relation in ("local", "add_or_remove_user"):
-        with pytest.raises(dpaudit.InvalidSpec, match=rf"'{relation}' is none that accountants .* claim.with_relation"):
+        with pytest.raises(
+            dpaudit.InvalidSpec, match=rf"dp-accounting knows no relation '{relation}': .* claim.with_relation"
+        ):
             adapters.dp_accounting("an event", relation, accountant=accountant)
         assert adapters.dp_accounting(Distribution(), relation).relation is dpaudit.Relation.of(relation)
 

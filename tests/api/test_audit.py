@@ -55,7 +55,7 @@ def ask(mechanism: Any = mechanisms.count, **options: Any) -> Any:
         ({"confidence": 1.0}, "confidence must lie strictly between 0 and 1, got 1.0"),
         ({"confidence": 1.0 - 1e-16, "runs": 200}, "runs"),
         ({"name": 3}, "name must be a text, got 3"),
-        ({"parameters": 3}, "parameters must read .* got 3"),
+        ({"parameters": 3}, "parameters must be a dictionary .* got 3"),
         ({"parameters": {"other": 1}}, "count has no parameter 'other'; it has: none"),
         ({"run_timeout_s": -1}, "run_timeout_s must be finite and above 0, got -1"),
         ({"max_time_s": 0}, "max_time_s must be finite and above 0"),

@@ -150,6 +150,13 @@ def test_scripts_use_inputs_by_their_environment_only_and_name_what_is_there() -
     assert set(re.findall(r"`(DPAUDIT_\w+)`", page)) == set(JOB["variables"])
 
 
+def test_actions_of_others_are_named_by_the_hash_of_a_commit() -> None:
+    pages = [ROOT / "action.yml", *(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").rglob("*.yml")]
+    used = [each for page in pages for each in re.findall(r"uses: ([\w-]+/\S+)", page.read_text(encoding="utf-8"))]
+    assert len(used) > 8
+    assert not [each for each in used if not re.search(r"@([0-9a-f]{40}|COMMIT)$", each)]
+
+
 def test_the_hooks_are_commands_that_take_files() -> None:
     hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     assert [hook["id"] for hook in hooks] == ["dpaudit-validate", "dpaudit-run"]

@@ -65,7 +65,7 @@ def test_history_prints_every_result_in_each_form(run: Run) -> None:
     assert "REFUTED" in out.splitlines()[3]
     assert len(run("history", NAME, "--format", "csv")[1].splitlines()) == 4
     assert len(json.loads(run("history", NAME, "--format", "json")[1])) == 3
-    said = "nobody: no audit, reference or fingerprint in .dpaudit/ledger.sqlite: there is"
+    said = "nobody: the ledger .dpaudit/ledger.sqlite has no such audit, function or fingerprint; there is"
     assert said in refused(run, "history", "nobody")
 
 

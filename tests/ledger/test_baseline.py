@@ -70,7 +70,11 @@ def test_the_file_is_one_to_review(tmp_path: Path) -> None:
         ('"dpaudit.accepted/1"', '"dpaudit.accepted/2"', "schema must be 'dpaudit.accepted/1'"),
         ("[[finding]]", "[finding]", "finding must be an array of tables"),
         ("[[finding]]", "[[findings]]", "unknown key 'findings'"),
-        ("until = ", "unti = ", "finding 1: must hold exactly fingerprint, finding, reason, accepted, until"),
+        (
+            "until = ",
+            "unti = ",
+            "finding 1: it must have the keys fingerprint, finding, reason, accepted, until, and no other",
+        ),
         ("until = 2026-03-31", 'until = "2026-03-31"', "until must be a day"),
         ("until = 2026-03-31", "until = 2026-03-31T00:00:00", "until must be a day"),
         ("until = 2026-03-31", "until = 2026-02-28", "until 2026-02-28 is before 2026-03-01"),

@@ -200,7 +200,9 @@ def test_what_was_changed_in_the_ledger_is_not_shown(column: str, value: object)
 
 
 def test_what_is_not_there_names_what_is(recorded: Ledger, tmp_path: Path) -> None:
-    with pytest.raises(InvalidSpec, match=r"nothing: no audit, reference or fingerprint in .*: there is =1\+1, counts"):
+    with pytest.raises(
+        InvalidSpec, match=r"nothing: the ledger .* has no such audit, function or fingerprint; there is =1\+1, counts"
+    ):
         history(recorded, "nothing")
     with (
         Ledger(tmp_path / "empty.sqlite") as empty,

@@ -118,7 +118,7 @@ def test_what_no_count_gives_cannot_be_changed_under_a_signature(tmp_path: Path,
     result, attestation, _, public = _attested(tmp_path)
     _written(tmp_path, _forged(change))
     dpaudit.load(result)  # it contradicts nothing
-    with pytest.raises(NotAttested, match="its bytes are not those that were attested"):
+    with pytest.raises(NotAttested, match="the file is not the one that was signed"):
         dpaudit.verify_attestation(attestation, result, public)
     example.result().save(result)
     dpaudit.verify_attestation(attestation, result, public)
@@ -132,12 +132,12 @@ def _only(stated: dict[str, Any]) -> dict[str, Any]:
 @for_each(
     ("change", "reason"),
     [
-        (lambda s: _only(s).update(verdict="NOT_REFUTED"), "what is signed is not what it says"),
-        (lambda s: _only(s)["evidence"].update(hits_p=1), "what is signed is not what it says"),
-        (lambda s: _only(s).pop("health"), "what is signed is not what it says"),
-        (lambda s: _only(s).update(more=1), "what is signed is not what it says"),
-        (lambda s: s["predicate"]["files"].clear(), "its bytes are not those"),
-        (lambda s: s.update(subject=s["subject"][1:]), "its bytes are not those"),
+        (lambda s: _only(s).update(verdict="NOT_REFUTED"), "the signed statement says something else"),
+        (lambda s: _only(s)["evidence"].update(hits_p=1), "the signed statement says something else"),
+        (lambda s: _only(s).pop("health"), "the signed statement says something else"),
+        (lambda s: _only(s).update(more=1), "the signed statement says something else"),
+        (lambda s: s["predicate"]["files"].clear(), "the file is not the one"),
+        (lambda s: s.update(subject=s["subject"][1:]), "the file is not the one"),
         (lambda s: s.update(subject=7), "no statement of this version"),
         (lambda s: s.update(predicate=[]), "no statement of this version"),
         (lambda s: s.update(predicateType="https://slsa.dev/provenance/v1"), "no statement of this version"),

@@ -275,21 +275,20 @@ def check_compared(
     places = "" if pilot is None else pilot.unread
     if places and not refuted and not failed and looked_alike(pilot):
         raise UnsoundAudit(
-            f"every run on the pair {pair!a} gave the same in all that was looked at, and outputs differ in what was "
-            f"not ({ascii(places)[1:-1]}): nothing was compared, so there is no verdict; return plain values, or fewer"
+            f"outputs on the pair {pair!a} differ only in what is not looked at ({ascii(places)[1:-1]}), so there is "
+            "no verdict; return plain values, or fewer"
         )
     if pilot is not None and pilot.unseen and not _told(evidence):
         objects = [each for each in sorted(pilot.first.labels.values()) if each.startswith("object ")]
         for kind in sorted((each.removeprefix("object ") for each in objects), key=lambda kind: kind not in LATER)[:1]:
             why = "holds no answer yet" if kind in LATER else "no event looks into"
             raise UnsoundAudit(
-                f"runs on the pair {pair!a} gave an object of the type {ascii(kind)[1:-1]}, which {why}: nothing was "
-                f"compared, so there is no verdict; {LATER.get(kind, PLAIN)}"
+                f"runs on the pair {pair!a} returned an object of the type {ascii(kind)[1:-1]}, which {why}, so there "
+                f"is no verdict; {LATER.get(kind, PLAIN)}"
             )
         raise UnsoundAudit(
-            f"every run on the pair {pair!a} gave the same in the part of its output that was looked at (entries that "
-            f"were not: {pilot.unseen:,}): nothing was compared, so there is no verdict; return fewer entries, or a "
-            "summary of them"
+            f"every run on the pair {pair!a} gave the same in the entries that are looked at, and {pilot.unseen:,} are "
+            "not, so there is no verdict; return fewer entries, or a summary of them"
         )
     label = failed if failed and not _told(evidence) else _only(witness.event, evidence)
     kind, _, what = label.partition(" ")
@@ -298,8 +297,8 @@ def check_compared(
         if note := notes(pilot).get(label):  # what the first exception of this label said, and where
             blind += f", the first time {note.encode('ascii', 'backslashreplace').decode()}"
         raise UnsoundAudit(
-            f"every run on the pair {pair!a} {blind}: nothing was compared, so there is no verdict; "
-            + (PLAIN if kind == "object" else "call the mechanism once on these datasets, and mend what it gives")
+            f"every run on the pair {pair!a} {blind}, so there is no verdict; "
+            + (PLAIN if kind == "object" else "call the mechanism once on these datasets, and fix it")
         )
 
 

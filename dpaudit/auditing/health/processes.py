@@ -60,8 +60,8 @@ def processes_needed(refutes: Callable[[int], bool]) -> int:
     count = 2 * high + int(4.0 * (2.0 * high) ** 0.5) + 4  # a side has fewer than `high` in one case of a thousand
     if count > MOST_PROCESSES:
         raise NoProcesses(
-            "constant outputs: each dataset always gave its own output in one process, and to refute the claim by "
-            f"independent processes would take more than {MOST_PROCESSES:,} of them; give a lower confidence"
+            "constant outputs: each dataset always gave one output of its own, as a cache does, and fresh processes to "
+            f"tell would be more than {MOST_PROCESSES:,}; give a lower confidence"
         )
     return count
 
@@ -79,8 +79,8 @@ def run_processes(session: Session, pair: int, pilot: Pilot | None, count: int, 
         outputs = concatenate(session.fresh(work))
     except InvalidSpec as error:
         raise NoProcesses(
-            "constant outputs: each dataset always gave its own output in one process, and in a fresh one, which would "
-            f"tell a cache, the mechanism cannot be opened ({error}); build it there with dpaudit.built_by(make)"
+            "constant outputs: each dataset always gave one output of its own, as a cache does, and the mechanism "
+            f"cannot be opened in a fresh process, which would tell ({error}); build it with dpaudit.built_by(make)"
         ) from None
     if pilot is None or not (outputs.complete and pilot.first.complete and pilot.second.complete):
         return FreshRuns(outputs, sides, NOTHING)  # parts that were left out cannot be compared

@@ -71,7 +71,7 @@ BUDGET = {
     "claims": 2_360,
     "data": 2_200,
     "mechanisms": 1_060,
-    "adapters": 620,
+    "adapters": 630,
     "outputs": 2_230,
     "events": 1_360,
     "certify": 2_380,

@@ -14,6 +14,7 @@ from dpaudit.account.statements import (
     expected_text,
     kinds_tried,
     record_lines,
+    unseen,
 )
 from dpaudit.base.numerals import bound, counted, odds
 from dpaudit.base.quoting import LONGEST_DATA, LONGEST_REASON, clean
@@ -29,7 +30,6 @@ from dpaudit.results.suite import SuiteEntry
 
 RARE = 10  # fewer hits hardly distinguish an event from chance
 
-OTHERS = "Other data may lose more."
 ENOUGH = "It would have caught what the table says, and may have missed what is smaller or rarer."
 BEYOND = (
     "How the data were collected, who has access to them, and how a budget is kept over several releases were not "
@@ -82,12 +82,13 @@ def _ratio(result: AuditResult) -> tuple[str, ...]:
 
 def before(result: AuditResult) -> tuple[str, ...]:
     """What whoever relies on the claim has to ask: who is protected, whether the pairs are the worst, what was seen."""
-    tried, pairs = kinds_tried(result), counted(len(result.spec["pairs"]), "pair")
-    if tried:
-        of = f"{pairs} made of the given data: {tried}. {OTHERS}"
-    else:
-        were = "was" if pairs == "1 pair" else "were"
-        of = f"{pairs} {were} tried, given by hand; data= makes unfriendly ones too (outliers, NaN, no data). {OTHERS}"
+    tried, hand = kinds_tried(result), "" if result.provenance.get("reasons") else ", given by hand"
+    of = (
+        f" made of the given data: {tried}"
+        if tried
+        else f"{hand}; data= makes unfriendly ones (outliers, NaN, no data)"
+    )
+    of = f"Tried: {counted(len(result.spec['pairs']), 'pair')}{of}. Other data may lose more."
     lines = [f"Who is protected? {' '.join(unit(result))}", f"Are these the worst neighbours? {of}"]
     if not result.evidence.runs:
         return tuple(lines)
@@ -101,6 +102,8 @@ def missing(facts: AuditFacts) -> tuple[str, ...]:
     result, table = facts.result, facts.seen
     given = result.provenance.get("record", {})
     left = [] if result.spec["claim"]["relation"] else ["a relation, which says who counts as a neighbour"]
+    left += [f"a check that {believed(result)}"] if result.on_trust and not left else []
+    left += ["the parts of outputs that the first line names"] if unseen(result) else []
     if result.bracket is None or result.bracket.verdict is not BracketVerdict.PROVED:
         left.append("a proof of the claim (dpaudit bracket)")
     if names := [RECORD[key] for key in ("owner", "unit") if key not in given]:

@@ -541,11 +541,9 @@ def could_see(result: AuditResult) -> tuple[str, ...]:
             if (least := result.least_caught(mass)) is not None and least < math.inf
         )
         lines += [f"{KNOWN}, caught from {name} {known}"] if known else []
-        often = odds(float(up(narrowest(result.searching_runs), 3)))
-        lines.append(
-            f"a narrow range inside the numbers is found like one value if it comes {often} runs, or more often, and "
-            "an output has 64 entries or fewer"
-        )
+        if (rate := float(up(narrowest(result.searching_runs), 3))) < 0.5:
+            often = f"a narrow range inside the numbers is found like one value if it comes {odds(rate)} runs, or more"
+            lines.append(f"{often} often, and an output has 64 entries or fewer")
         lines += [] if result.controls else ["controls = 20 measures what is seen of leaks put into this mechanism"]
     return (*lines, *_demanded(result))
 

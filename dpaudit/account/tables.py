@@ -56,18 +56,6 @@ def _certificates(result: AuditResult) -> Contents:
     return head, rows, {3, 4, 5}, note
 
 
-def _bins(result: AuditResult) -> Contents:
-    e, event = result.evidence, result.witness.event
-    if not isinstance(e, Binned):
-        return (), [], set(), ""
-    head = ("bin", f"runs on the {result.witness.p_side}", f"runs on the {result.witness.q_side}")
-    names = [clean(each, LONGEST_DATA) for each in getattr(event, "bins", ())]
-    rows = [(name, f"{p:,}", f"{q:,}") for name, p, q in zip(names, e.counts_p, e.counts_q, strict=True)]
-    rows.append(("all runs", f"{e.runs_p:,}", f"{e.runs_q:,}"))
-    note = "Bins stand in order of falling ratio; what none of them holds counts with the last."
-    return head, rows, {1, 2}, note
-
-
 def _bets(result: AuditResult) -> Contents:
     head = ("block", "event", "likelier on", "hits there", "runs there", "hits on the other", "runs on the other")
     rows = []
@@ -87,7 +75,6 @@ def _checks(result: AuditResult) -> Contents:
 CONTENTS: dict[str, Callable[[AuditResult], Contents]] = {
     "counts of fresh runs": _counts,
     "what the counts certify": _certificates,
-    "counts bin by bin": _bins,
     "bets of the blocks": _bets,
     "checks of the experiment": _checks,
 }

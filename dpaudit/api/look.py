@@ -105,8 +105,8 @@ def _glimpse(result: AuditResult) -> Glimpse:
     hits, runs = ((sides["first"][place], sides["second"][place]) for place in (0, 1))
     pair = str(result.pair["name"])
     if not result.certificate.refuted:
-        nothing = f'nothing told the datasets of "{clean(pair)}" apart in {counted(result.runs_used, "run")}'
+        nothing = f'no difference between the datasets of "{clean(pair)}" showed in {counted(result.runs_used, "run")}'
         return Glimpse(result.name, pair, "", hits, runs, (nothing, *ending_lines(result)))
     event = clean(result.witness.event, LONGEST_DATA)
-    headline = f'what told the datasets of "{clean(pair)}" apart: {cause(result)}'
+    headline = f'the datasets of "{clean(pair)}" differ: {cause(result)}'
     return Glimpse(result.name, pair, event, hits, runs, (headline, *evidence_lines(result)[:2], *ending_lines(result)))

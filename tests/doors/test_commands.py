@@ -69,7 +69,7 @@ def test_recheck_fresh_runs_the_witness_again_and_tells_when_the_mechanism_was_m
     ended = dpaudit("recheck", str(stored), "--fresh", "--seed", "8")
     assert (ended.code, ended.out.splitlines()[-1].endswith("seed 8")) == (1, True)
     assert "note: the mechanism is not what it was; the fresh runs are of the mechanism of today\n" in ended.err
-    assert "fresh   not refuted  it: epsilon >= 0 " in ended.out
+    assert "fresh   not refuted  it: epsilon >= 0, claimed " in ended.out
 
 
 @pytest.mark.long

@@ -78,7 +78,7 @@ def test_an_audit_that_stops_two_certified_pairs_of_a_pattern_and_controls(
     told = {
         "stops": ("stopped there: the claim was refuted before the runs were spent", "to bet on and certify\n"),
         "pattern": ("2 witnesses were certified, each at an equal part of the error probability",),
-        "it": ("an output far away, or a new word: ", "a control is the mechanism with a leak put into it"),
+        "it": ("an output far away, or a new word: ", "a control is the mechanism with a leak of the stated size"),
     }
     for name, sentences in told.items():
         whole = dpaudit("report", str(one_result(name)), "--format", "txt").out

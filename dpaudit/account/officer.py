@@ -83,11 +83,7 @@ def _ratio(result: AuditResult) -> tuple[str, ...]:
 def before(result: AuditResult) -> tuple[str, ...]:
     """What whoever relies on the claim has to ask: who is protected, whether the pairs are the worst, what was seen."""
     tried, hand = kinds_tried(result), "" if result.provenance.get("reasons") else ", given by hand"
-    of = (
-        f" made of the given data: {tried}"
-        if tried
-        else f"{hand}; data= makes unfriendly ones (outliers, NaN, no data)"
-    )
+    of = f" made of the given data: {tried}" if tried else f"{hand}; data= makes unfriendly ones (outliers, NaN)"
     of = f"Tried: {counted(len(result.spec['pairs']), 'pair')}{of}. Other data may lose more."
     lines = [f"Who is protected? {' '.join(unit(result))}", f"Are these the worst neighbours? {of}"]
     if not result.evidence.runs:

@@ -174,7 +174,8 @@ class Observer:
 def write_page(seen: Sequence[Seen], not_run: dict[str, list[str]], folder: Path) -> SuiteResult:
     """Writes `suite.json` and `index.html`, the page of a suite with what is known of each row; returns the suite."""
     entries = tuple(each.judged for each in seen)
-    suite = SuiteResult(entries, joint_confidence([each.result for each in entries if each.result is not None]))
+    together = joint_confidence([each.result for each in entries if each.result is not None])
+    suite = SuiteResult(entries, together, name="Audits of libraries")
     libraries: dict[str, list[Seen]] = {}
     for each in seen:
         libraries.setdefault(each.row.environment.package, []).append(each)

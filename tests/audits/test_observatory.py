@@ -236,7 +236,7 @@ def test_a_row_that_is_not_as_known_ends_with_1_and_is_listed_first(shelf: Shelf
         assert suite.exit_code == code
         page = (shelf.folder / "report" / "index.html").read_text()
         assert said in unescape(page)
-        assert ("To look at first" in page) == bool(code)
+        assert ("Needs action (1)" in page) == bool(code)
         assert ("&lt;b&gt;tells&lt;/b&gt;" in page) == (asked is row)
         assert "<script>leaks" not in page
         assert "late &lt;i&gt;" in page

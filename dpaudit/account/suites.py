@@ -12,6 +12,7 @@ from dpaudit.account.statements import (
     LIMITS,
     STILL_REFUTED,
     acceptance_line,
+    believed,
     bound_lines,
     certified,
     claimed,
@@ -45,8 +46,7 @@ def suite_line(entry: SuiteEntry, brief: bool = False) -> str:
     expected = "accepted     " if entry.covered else "as expected  " if entry.as_expected else "UNEXPECTED   "
     line = f"{expected}{stamp(result):<11}  {name}: "
     if brief:
-        trust = "; neighbours on trust" * result.on_trust
-        return f"{line}{certified(result)}, claimed {claimed(result)}{supposed(result)}{trust}"
+        return f"{line}{certified(result)}, claimed {claimed(result)}{trusted(result)}{supposed(result)}"
     line += "; ".join(bound_lines(result)) + f", expected {expected_text(entry)}" * (not entry.foreseen)
     line += f"; {reason}" if (reason := cause(result)) else ""
     if entry.covered and entry.accepted is not None:
@@ -78,14 +78,13 @@ def of_all(suite: SuiteResult, key: str) -> list[str]:
 
 def suite_headline(suite: SuiteResult) -> str:
     """The one line of a suite: how many of its audits need action, and what they say."""
-    entries, done = suite.entries, [entry for entry in suite.entries if entry.result is not None]
     return tally(
-        len(entries),
-        action=sum(map(needs_action, entries)),
+        len(suite.entries),
+        action=sum(map(needs_action, suite.entries)),
         refuted=sum(each.verdict is Verdict.REFUTED for each in suite.results),
         unrefuted=sum(each.verdict is Verdict.NOT_REFUTED for each in suite.results),
-        odd=sum(not entry.as_expected for entry in done),
-        covered=sum(entry.covered for entry in entries),
+        odd=sum(not entry.as_expected for entry in suite.entries if entry.result is not None),
+        covered=sum(entry.covered for entry in suite.entries),
         bits=sum(each.representation_refuted for each in suite.results),
         weak=sum(each.power_reached is False for each in suite.results),
         expired=sum(each.expired for each in suite.reviewed),
@@ -98,8 +97,6 @@ def tally(audits: int, *, refuted: int, unrefuted: int, action: int | None = Non
     These are `odd`, which nobody expected, `covered` by an acceptance, `expired` acceptances, `weak` in power, and
     findings on `bits`.
 
-    >>> tally(3, refuted=1, unrefuted=2, bits=1)
-    '3 audits: 1 refuted, 2 not refuted, 0 without verdict; every verdict as expected, 1 finding on bits'
     >>> tally(12, action=2, refuted=6, unrefuted=6, odd=2)
     '2 of 12 audits need action: 6 refuted, 6 not refuted, 0 without verdict; 2 verdicts not as expected'
     """
@@ -128,8 +125,8 @@ def suite_question(suite: SuiteResult) -> tuple[str, ...]:
     return (
         f"{counted(len(suite.entries), 'audit')} at suite confidence {confidence_text(suite.confidence)}: where every "
         f"claim holds, the suite refutes one of them with probability at most {error}.",
-        "The verdict and bound of an audit follow from its own part of that probability; its Holm-adjusted p-value "
-        "counts all audits.",
+        "An audit's verdict and bound follow from its own part of that probability; its Holm-adjusted p-value counts "
+        "all audits.",
     )
 
 
@@ -219,7 +216,7 @@ def why(entry: SuiteEntry) -> str:
     if result is None:
         return error or "no reason was recorded"
     reason = clean(entry.accepted.reason, LONGEST_DATA) if entry.covered and entry.accepted is not None else ""
-    trust = trusted(result) if result.on_trust else ""
+    trust = f"if {believed(result)}" if result.on_trust else ""
     return "; ".join(filter(None, (cause(result), reason, trust, unseen(result), error)))
 
 
@@ -276,17 +273,9 @@ def audits_table(suite: SuiteResult) -> Table:
 
 def row_of(entry: SuiteEntry, p_value: float | None = None) -> tuple[str, ...]:
     """One row of that table."""
-    name, _, claim, bounds, _ = stated_row(entry)
-    return name, ending(entry), why(entry), bounds, claim, "" if p_value is None else p_text(p_value)
-
-
-def stated_row(entry: SuiteEntry) -> tuple[str, str, str, str, str]:
-    """Of one audit: its name, its verdict with what that supposes, what was claimed and certified, the p-value."""
-    result = entry.result
-    if result is None:
-        return clean(entry.name), "no verdict", "", "", ""
-    verdict, p_value = f"{stamp(result)}{supposed(result)}", p_text(result.certificate.p_value)
-    return clean(entry.name), verdict, claimed(result), certified(result), p_value
+    result, p = entry.result, "" if p_value is None else p_text(p_value)
+    bounds = ("", "") if result is None else (certified(result), claimed(result))
+    return clean(entry.name), ending(entry), why(entry), *bounds, p
 
 
 def cures(suite: SuiteResult) -> tuple[tuple[str, str], ...]:

@@ -198,19 +198,14 @@ class Live(Watcher):
         """The line that is shown, as wide as the terminal at the most."""
         part = min(1.0, self.done / self.planned) if self.planned else 0.0
         room = max(20, shutil.get_terminal_size().columns - 1)
-        name, brief = self.place(), self.words(runs=False)
         # what gives way first, before the name and the time are cut
-        forms = (
-            (BAR, self.words()),
-            (BAR // 2, self.words()),
-            (BAR // 2, brief),
-            (0, self.words(runs=False, stage=False)),
-        )
-        least = min(len(name), NAMED)
+        forms = [(BAR, self.words()), (BAR // 2, self.words()), (BAR // 2, self.words(runs=False))]
+        forms.append((0, self.words(runs=False, stage=False)))
+        name, least = self.place(), min(len(self.place()), NAMED)
         across, words = next((each for each in forms if each[0] + len(each[1]) + least + 2 <= room), forms[-1])
         left, full = max(8, room - across - len(words) - 2), int(across * part)
         name = name if len(name) <= left else f"{name[: left - 3]}..."
-        line = f"{name} {'━' * full}{'─' * (across - full)} {words}".strip()[:room]
+        line = " ".join(filter(None, (name, f"{'━' * full}{'─' * (across - full)}", words)))[:room]
         if self.notebook or os.environ.get("NO_COLOR"):
             return line
         return line.replace("━", "\x1b[36m━", 1).replace("─", "\x1b[0m\x1b[90m─", 1) + "\x1b[0m"

@@ -24,6 +24,7 @@ from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from dpaudit.account import Level, account, templates
+from dpaudit.account.statements import certified, claimed, stamp, supposed
 from dpaudit.account.suites import (
     BROKEN_REPORT,
     EXIT_CODES,
@@ -37,12 +38,13 @@ from dpaudit.account.suites import (
     FindingRule,
     Reported,
     flat,
+    of_all,
     reported,
     reviewed_line,
-    stated_row,
     suite_headline,
     suite_line,
 )
+from dpaudit.base.numerals import p_text
 from dpaudit.base.quoting import clean
 from dpaudit.base.strict import text_of
 from dpaudit.report import inside, spec_of
@@ -172,8 +174,8 @@ def sarif_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     named = dict(enumerate(itertools.islice(records, len(suite.entries))))
     sources = Counter(filter(None, map(spec_of, suite.entries)))  # most audits come from one
     place = max(sources, key=lambda source: (sources[source], source), default=HERE)
-    versions = {str(result.provenance["version"]) for result in suite.results if result.provenance.get("version")}
-    version = clean(versions.pop()) if len(versions) == 1 else __version__
+    versions = of_all(suite, "version")
+    version = versions[0].removeprefix("dpaudit ") if len(versions) == 1 else __version__
     run = {
         "tool": {"driver": {"name": "dpaudit", "version": version, "rules": list(map(_rule, RULES))}},
         "invocations": [_invocation(suite)],
@@ -234,14 +236,13 @@ def _result(finding: Reported, suite: SuiteResult, place: str, records: dict[int
     if finding.accepted is not None:
         answered = {"kind": "external", "status": "accepted", "justification": finding.justification}
         entries["suppressions"] = [answered]
-    if entry is not None and entry.result is not None and finding.entry is not None:
-        _, verdict, claimed, certified, p_value = stated_row(entry)
+    if entry is not None and (result := entry.result) is not None and finding.entry is not None:
         entries["properties"] = {
-            "audit": clean(entry.result.name),
-            "verdict": verdict,
-            "claimed": claimed,
-            "certified": certified,
-            "pValue": p_value,
+            "audit": clean(result.name),
+            "verdict": f"{stamp(result)}{supposed(result)}",
+            "claimed": claimed(result),
+            "certified": certified(result),
+            "pValue": p_text(result.certificate.p_value),
         }
         if record := records.get(finding.entry):
             entries["properties"]["record"] = record

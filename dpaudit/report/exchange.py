@@ -24,7 +24,6 @@ from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from dpaudit.account import Level, account, templates
-from dpaudit.account.statements import certified, claimed, stamp, supposed
 from dpaudit.account.suites import (
     BROKEN_REPORT,
     EXIT_CODES,
@@ -41,10 +40,10 @@ from dpaudit.account.suites import (
     of_all,
     reported,
     reviewed_line,
+    row_of,
     suite_headline,
     suite_line,
 )
-from dpaudit.base.numerals import p_text
 from dpaudit.base.quoting import clean
 from dpaudit.base.strict import text_of
 from dpaudit.report import inside, spec_of
@@ -237,12 +236,13 @@ def _result(finding: Reported, suite: SuiteResult, place: str, records: dict[int
         answered = {"kind": "external", "status": "accepted", "justification": finding.justification}
         entries["suppressions"] = [answered]
     if entry is not None and (result := entry.result) is not None and finding.entry is not None:
+        _, _, _, certified, claimed, p_value = row_of(entry, result.certificate.p_value)
         entries["properties"] = {
             "audit": clean(result.name),
-            "verdict": f"{stamp(result)}{supposed(result)}",
-            "claimed": claimed(result),
-            "certified": certified(result),
-            "pValue": p_text(result.certificate.p_value),
+            "verdict": account(entry, Level.HEADLINE).stamp,
+            "claimed": claimed,
+            "certified": certified,
+            "pValue": p_value,
         }
         if record := records.get(finding.entry):
             entries["properties"]["record"] = record

@@ -197,6 +197,24 @@ def test_a_bar_stands_below_what_another_program_writes() -> None:
     assert text.endswith("\r\x1b[K\x1b8")
 
 
+@for_each("columns", [40, 60, 80, 200])
+def test_a_bar_cuts_neither_the_name_to_a_letter_nor_the_time(columns: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(columns))
+        patch.setenv("NO_COLOR", "1")
+        bar = Live(12, io.StringIO())
+        bar.audit(4, "noisy count on doubles, calibrated and yet not private")
+        bar.plan(40_000, 1)
+        bar.begin("search", 40_000)
+        bar.done, bar.run_s = 10_000, 0.00027
+        line = bar.bar()
+        bar.close()
+    assert len(line) < columns
+    assert line.startswith("[4/12] noisy count")
+    assert line.endswith(" 8.1 s left")
+    assert "25 %" in line
+
+
 @for_each(
     ("setting", "live", "coloured"),
     [({}, True, True), ({"CI": "true"}, False, False)],

@@ -78,7 +78,7 @@ BUDGET = {
     "losses": 1_340,
     "options": 420,
     "results": 2_640,
-    "account": 3_750,
+    "account": 3_740,
     "running": 2_220,
     "processes": 2_210,
     "execution": 800,

@@ -77,8 +77,9 @@ def _claimed(group: Sequence[Fields]) -> str:
 
 
 def _given(row: Fields) -> str:
-    given = {key: value for key, value in parameters_of(row).items() if value is not None}
-    return clean(", ".join(f"{key} = {json.dumps(value, default=str)}" for key, value in given.items()), 200)
+    return clean(
+        ", ".join(f"{key} = {json.dumps(value, default=str)}" for key, value in parameters_of(row).items()), 200
+    )
 
 
 MECHANISMS: dict[str, Callable[[Sequence[Fields]], str]] = {  # columns of the table of mechanisms

@@ -129,8 +129,9 @@ def columns(rows: Sequence[dict[str, Any]]) -> tuple[str, ...]:
 
 
 def parameters_of(row: Mapping[str, object]) -> dict[str, object]:
-    """The values of the mechanism's keywords in a row, by their names."""
-    return {key.removeprefix(PARAMETERS): value for key, value in row.items() if key.startswith(PARAMETERS)}
+    """The values of the mechanism's keywords in a row, by their names; what another mechanism has is left out."""
+    given = ((key.removeprefix(PARAMETERS), row[key]) for key in row if key.startswith(PARAMETERS))
+    return {key: value for key, value in given if value is not None}
 
 
 def row_of(

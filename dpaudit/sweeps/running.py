@@ -91,23 +91,24 @@ class _Answers:
             question = replace(question, seed=own_seed(plan(question), self.drawn))
             asked = plan(question)
             code = None if self.ledger is None else same_code(asked.mechanism, asked.seed, self.parts)
-            stored = self.find(asked, code)
+            number = None if code is None else int(asked.hash[:NUMBER_DIGITS], 16)
+            stored = self.find(asked, code, number)
             result = runner.run(question) if stored is None else stored
         except Exception as error:
             self.close()
             why = str(error) if isinstance(error, DpAuditError) else f"internal error: {in_a_line(error)}"
             return row_of(point, None, above=above, error=why)
         if stored is None and self.ledger is not None:
-            self.ledger.record(result, run=code, number=None if code is None else number_of(asked))
+            self.ledger.record(result, run=code, number=number)
         if stored is None and self.record is not None:
             self.record(result)
         return row_of(point, result, above=above, from_ledger=stored is not None)
 
-    def find(self, asked: Plan, code: str | None) -> AuditResult | None:
+    def find(self, asked: Plan, code: str | None, number: int | None) -> AuditResult | None:
         """The result of the very same question about the very same code; None where there is none."""
-        if self.ledger is None or code is None:
+        if self.ledger is None or code is None or number is None:
             return None
-        ended = LedgerJournal(self.ledger, code, number_of(asked)).ended()
+        ended = LedgerJournal(self.ledger, code, number).ended()
         return ended if isinstance(ended, AuditResult) and spec_hash(ended.spec) == asked.hash else None
 
     def above(self, point: Point) -> UpperBounds:
@@ -156,11 +157,6 @@ def own_seed(asked: Plan, drawn: set[int]) -> int:
         seed += 1
     drawn.add(seed)
     return seed
-
-
-def number_of(asked: Plan) -> int:
-    """The question as a number of the ledger."""
-    return int(asked.hash[:NUMBER_DIGITS], 16)
 
 
 def same_code(mechanism: Mechanism, seed: int, known: Looked) -> str | None:

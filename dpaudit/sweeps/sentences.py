@@ -9,7 +9,6 @@ from dpaudit.base.numerals import bound, confidence_text, counted, p_text
 from dpaudit.base.quoting import LONGEST_DATA, clean
 from dpaudit.base.validate import error_probability
 from dpaudit.report.figures.study import is_beyond, is_refuted, together
-from dpaudit.results.display import Verdict
 from dpaudit.sweeps.rows import parameters_of
 
 MOST_REASONS = 6  # that a page lists, the most frequent first
@@ -39,7 +38,7 @@ NOT_SHOWN = (
 def sweep_headline(rows: Sequence[Fields]) -> str:
     """The one line of a sweep."""
     done = [row for row in rows if row["verdict"] is not None]
-    refuted = sum(row["verdict"] == Verdict.REFUTED.value for row in done)
+    refuted = sum(map(is_refuted, done))
     without = len(rows) - len(done)
     return (
         f"{counted(len(rows), 'point')}: {refuted} refuted, {len(done) - refuted} not refuted, "
@@ -101,7 +100,7 @@ def without_verdict(rows: Sequence[Fields]) -> tuple[str, ...]:
 def sweep_row(row: Fields) -> str:
     """One point on one line, as the command line tells it when it is done."""
     name = clean(row["mechanism"])
-    given = ", ".join(f"{key}={clean(value)}" for key, value in parameters_of(row).items() if value is not None)
+    given = ", ".join(f"{key}={clean(value)}" for key, value in parameters_of(row).items())
     what = f"{name}({given})" if given else name
     if row["verdict"] is None:
         return f"{what}: no verdict: {clean(row['error'] or 'no reason was recorded', LONGEST_DATA)}"
@@ -111,7 +110,7 @@ def sweep_row(row: Fields) -> str:
 
 def certified_text(row: Fields) -> str:
     """The certified bound in the claim's own parameter, rounded down."""
-    above = row["claimed"] if row["verdict"] == Verdict.REFUTED.value else None
+    above = row["claimed"] if is_refuted(row) else None
     name = row["parameter"] if row["claimed"] is not None else "epsilon"
     value = row["lower"] if row["claimed"] is not None else row["epsilon_lower"]
     return "no bound on epsilon" if value is None else f"{name} >= {bound(float(value), above=above)}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpaudit.base.quoting import clean
-from dpaudit.report.figures.panel import GROUND, RIGHT, SMALL, WIDTH, Kind, Panel, Places, Scale, breadth
+from dpaudit.report.figures.panel import GROUND, RIGHT, SMALL, WIDTH, Kind, Panel, Places, Scale, breadth, padded
 
 HIGH, TALL, TALLEST = 15.0, 20.0, 34.0  # of a row: of many, of few, and where its name stands above it
 MANY = 40
@@ -111,11 +111,9 @@ def at_ends(audits: Sequence[Audit]) -> str:
 
 def _scale(audits: Sequence[Audit]) -> Scale:
     values = [value for audit in audits for value in audit.values if 0.0 < value < math.inf] or [0.1, 1.0]
-    top = max(values)
     claims = [audit.claimed for audit in audits if 0.0 < audit.claimed < math.inf]
-    least = max(min(values), min([*claims, top]) * 10.0**-DECADES / 3.0)
-    span = max(top / least, 4.0)
-    return Scale(least / span**0.06, least * span**1.06, log=True)
+    least = min([*claims, max(values)]) * 10.0**-DECADES / 3.0
+    return padded([max(values) / 4.0, *(max(least, value) for value in values)], log=True, share=0.06)
 
 
 def _ticks(scale: Scale, audits: Sequence[Audit]) -> list[tuple[float, str]]:

@@ -16,7 +16,7 @@ from PIL import Image
 
 ROOT = Path(__file__).parents[1]
 TARGET = ROOT / "docs" / "assets" / "report.png"
-WIDTH, HEIGHT, SCALE = 1000, 760, 1.5  # CSS pixels, and how many of the picture are one
+WIDTH, HEIGHT, SCALE = 1000, 712, 1.5  # CSS pixels, and how many of the picture are one
 COLOURS = 64  # enough for a page of text, and a file a third as large
 
 

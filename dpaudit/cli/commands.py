@@ -126,9 +126,7 @@ class ReportCommand(CommandLine, group="Results"):
 
     results: tuple[str, ...] = argument("RESULT...", required=True)
     formats: str = option(f"One or more of {', '.join(FORMATS)}.", "NAME[,NAME...]", flag="--format", shown="txt")
-    output: str | None = option(
-        "A file for one format, a folder for several and for html; standard output if not given, or -.", "PATH"
-    )
+    output: str | None = option("A file, or a folder for several formats and html; by default standard output.", "PATH")
 
 
 class HistoryCommand(CommandLine, group="Results"):
@@ -140,7 +138,7 @@ class HistoryCommand(CommandLine, group="Results"):
 
     mechanism: str = argument("MECHANISM")
     ledger: str | None = option("The ledger; by default that of [tool.dpaudit], or .dpaudit/ledger.sqlite.", "FILE")
-    figure: str | None = option("Draw the bound over time into a .svg or .png file.", "FILE")
+    figure: str | None = option("Draw the bound over time into a .svg, .png or .pdf file.", "FILE")
     form: Literal["table", "csv", "json"] = option("How the results are printed.", flag="--format", shown="table")
 
 
@@ -155,7 +153,7 @@ class CompareCommand(CommandLine, group="Results", home="history"):
     old: str = argument("OLD")
     new: str = argument("NEW")
     fail_on: Literal["regression", "any", "never"] = option(
-        "What ends with 1: a regression, or any change beyond noise.", shown="regression"
+        "Which changes beyond noise end with 1.", shown="regression"
     )
     ledger: str | None = option("Where commits are looked up; by default as in dpaudit history.", "FILE")
     rerun: bool = option("Count the old events again, on new runs of the code that is here.")
@@ -186,11 +184,7 @@ class AttestCommand(CommandLine, group="Results", home="recheck"):
     """
 
     results: tuple[str, ...] = argument("RESULT...", required=True)
-    key: str = option(
-        "A key in PEM (Ed25519, ECDSA, RSA): the private one to sign, the public one to --verify.",
-        "FILE",
-        required=True,
-    )
+    key: str = option("A key in PEM: the private one to sign, the public one to --verify.", "FILE", required=True)
     attestation: str | None = option("Sign nothing: check this attestation.", "FILE", flag="--verify")
     output: str | None = option("Where the attestation goes; by default RESULT.intoto.jsonl.", "FILE")
     ledger: str | None = option("Sign the head of this ledger too, or check that it is still in the chain.", "FILE")
@@ -274,7 +268,7 @@ class AuditScoresCommand(CommandLine, group="Private training", home="scores"):
     delta: float | None = option("The delta at which epsilon is bounded; 0 by default.", "D")
     confidence: float = option(metavar="C", shown=0.95)
     methods: tuple[str, ...] = option(
-        "A method, or all; by default those that certify; may be repeated.", "NAME", flag="--method"
+        "A method, or all; may be repeated. Certified by default.", "NAME", flag="--method"
     )
     design: str = option("many-run, or one-run (fair coins).", shown="many-run")
     threshold: str | None = option("A threshold fixed before the scores, or all (each is paid for).", "T")
@@ -289,9 +283,7 @@ class AuditScoresCommand(CommandLine, group="Private training", home="scores"):
     inside: str | None = option("Column or array of the members' scores.", "NAME", flag="--in")
     outside: str | None = option("Column or array of the others' scores.", "NAME", flag="--out")
     json_path: str | None = option("Write the result as JSON.", "OUT", flag="--json", type=click.Path())
-    plot_path: str | None = option(
-        "Draw the ROC of the attack (svg, png).", "OUT.svg", flag="--plot", type=click.Path()
-    )
+    plot_path: str | None = option("Draw the ROC (.svg, .png, .pdf).", "OUT", flag="--plot", type=click.Path())
     report: str | None = option("Write the page of the result, its figures and its JSON into DIR.", "DIR")
 
 

@@ -22,8 +22,8 @@ from dpaudit.spec.settings import read_settings
 
 def history_command(call: HistoryCommand) -> int:
     if call.figure is not None:
-        if Path(call.figure).suffix.lower() not in (".svg", ".png"):
-            raise InvalidSpec(f"--figure must end in .svg or .png, got {call.figure}")
+        if Path(call.figure).suffix.lower() not in (".svg", ".png", ".pdf"):
+            raise InvalidSpec(f"--figure must end in .svg, .png or .pdf, got {call.figure}")
         check_writable("--figure", call.figure)
     with Ledger(chosen_ledger(call.ledger), read_only=True) as opened:
         points = history(opened, call.mechanism)

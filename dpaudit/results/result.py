@@ -66,11 +66,10 @@ class Finding(Written):
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What a refutation rests on where runs may share noise: processes (0: the unit is the call), one run in each.
+    """The second bound of a refutation whose runs may share noise, by calls or processes.
 
-    They give a second bound, by units: `again` has for each finding that refutes, in values and in bits, the counts of
-    one run in each of many calls, or in each of many fresh processes; it is empty where there were none. `processes` is
-    how many made the certifying runs; 0 where the unit is the call.
+    `again` has for each finding that refutes the counts of one run in each of many calls, or fresh processes; empty
+    where there were none. `processes` is how many made the certifying runs; 0 where the unit is the call.
     """
 
     processes: int
@@ -79,11 +78,10 @@ class Units:
 
 @dataclass(frozen=True, slots=True)
 class Illustration:
-    """What is there to look at and never evidence: of outputs of search runs, and counts on their way.
+    """What is there to look at and never evidence: outputs of search runs, and counts on their way.
 
-    `histogram` shows both output distributions where the witness looks. `trail` holds the counts of the witness after
-    growing parts of the certifying runs, the last of them all; only the last is certified. `endings` says how search
-    runs ended where some gave no value; it is empty where all did. `typical` holds outputs where a claim is refuted.
+    `trail` holds the counts after growing parts of the certifying runs; only the last, of all, is certified. `endings`
+    is empty where all search runs gave a value, and `typical` holds outputs where a claim is refuted.
     """
 
     histogram: Histogram | None = None
@@ -219,18 +217,12 @@ class AuditResult(Displayed):
 
     @property
     def further_apart(self) -> str:
-        """How the datasets of the witness differ where that is more than stated: `2 rows leave and 0 come`; or nothing.
-
-        It is so only where the claim states no relation: under one the pair is refused.
-        """
+        """How the datasets of the witness differ, if by more than is stated: `2 rows leave and 0 come`; else empty."""
         return self.shown if self.shown and self.shown.endswith(" come") else ""
 
     @property
     def power_reached(self) -> bool | None:
-        """Whether the audit had the power that its spec demands (`detect`), its search counted in.
-
-        None where it demands none, or where bets refuted the claim before the runs that have this power.
-        """
+        """Whether the audit had the power that `detect` demands; None where it demands none, or bets refuted before."""
         return reached(self, self.least_found)
 
     @property
@@ -293,11 +285,7 @@ class AuditResult(Displayed):
 
     @property
     def bracket(self) -> Bracket | None:
-        """The certified bound beside `upper`; None where there is no upper bound for the witness's pair.
-
-        A bound for neighbours says nothing as it stands of datasets that are several steps apart; one of the pair is
-        held against what the claim implies there.
-        """
+        """The certified bound beside `upper`; None where no upper bound holds for the pair of the witness."""
         if self.upper is None or (self.distance > 1 and self.upper.holds_for_all_inputs):
             return None
         # `claim` is what the claim implies at the distance of the pair
@@ -334,10 +322,7 @@ class AuditResult(Displayed):
 
     @property
     def cross_check(self) -> float | None:
-        """The independent bound of the two-interval rule, by statsmodels, when asked for.
-
-        None for a Rényi bound, and where statsmodels does not load: nothing of the verdict depends on it.
-        """
+        """The looser bound of two intervals, by statsmodels; None for a Rényi bound, or where it does not load."""
         found = crossed(self)
         return found if isinstance(found, float) else None
 
@@ -368,10 +353,7 @@ class AuditResult(Displayed):
         return self.witness.contains(outputs)
 
     def explain(self) -> Explanation:
-        """The whole account when printed; of a refutation up to eight typical outputs of either dataset too.
-
-        They are outputs of search runs that the result keeps: the same from run to run, and after `load`.
-        """
+        """The whole account when printed; of a refutation with up to eight typical outputs of either dataset."""
         return cast(Explanation, presented().explanation(self))
 
     def raise_if_refuted(self) -> Self:

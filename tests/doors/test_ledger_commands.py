@@ -108,7 +108,7 @@ def test_the_figure_is_of_one_audit(run: Run, here: Path) -> None:
     code, _, err = run("history", NAME, "--figure", "bound.svg")
     assert (code, err) == (0, "figure: bound.svg\n")
     assert "<svg" in (here / "bound.svg").read_text(encoding="utf-8")
-    for wrong in ("bound.pdf", "none/bound.svg"):
+    for wrong in ("bound.gif", "none/bound.svg"):
         assert run("history", NAME, "--figure", wrong)[0] == 2
     with Ledger(USUAL) as ledger:
         ledger.record(made.counted(9, 3, name="other"))

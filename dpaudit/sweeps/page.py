@@ -28,10 +28,11 @@ def mechanisms_table(rows: Sequence[Fields]) -> Table:
     groups: dict[str, list[Fields]] = {}
     for row in rows:
         groups.setdefault(str(row["mechanism"]), []).append(row)
-    title = "Points of each mechanism; medians of shares are of epsilons at one delta, where both are known"
     cells = {name: [cell(group) for group in groups.values()] for name, cell in MECHANISMS.items()}
     shown = {"mechanism": list(map(clean, groups)), **{name: column for name, column in cells.items() if any(column)}}
-    return Table(title, tuple(shown), tuple(zip(*shown.values(), strict=True)), frozenset(range(1, len(shown))))
+    note = "Shares are medians over the points where both are known." if any("/" in name for name in shown) else ""
+    table = tuple(zip(*shown.values(), strict=True))
+    return Table("Points of each mechanism", tuple(shown), table, frozenset(range(1, len(shown))), note)
 
 
 def points_table(rows: Sequence[Fields]) -> Table:
@@ -101,15 +102,15 @@ POINTS: dict[str, Callable[[Fields], str]] = {  # columns of the table of points
     "seed": lambda row: str(row["base_seed"]),
     "verdict": verdict_text,
     "certified": lambda row: certified_text(row) if row["verdict"] else clean(row["error"] or "", 200),
-    "claimed epsilon": lambda row: "" if row["claimed_epsilon"] is None else f"{row['claimed_epsilon']:.4g}",
+    "claimed": lambda row: "" if row["claimed_epsilon"] is None else f"{row['claimed_epsilon']:.4g}",
     "estimate": lambda row: "" if row.get(ESTIMATE) is None else f"{row[ESTIMATE]:.3g}",
-    "exact epsilon": lambda row: epsilon_text(truth(row)),
-    "proved epsilon": lambda row: epsilon_text(row["proved"]),
+    "exact": lambda row: epsilon_text(truth(row)),
+    "proved": lambda row: epsilon_text(row["proved"]),
     "at delta": lambda row: "" if not row["delta"] else f"{row['delta']:.3g}",
     "p-value": lambda row: "" if row["p_value"] is None else p_text(row["p_value"]),
 }
 ALIKE = ("parameters", "claim", "runs", "procedure", "seed", "at delta")  # left out where all cells are one
-NUMBERS = ("estimate", "runs", "seed", "claimed epsilon", "exact epsilon", "proved epsilon", "at delta", "p-value")
+NUMBERS = ("estimate", "runs", "seed", "claimed", "exact", "proved", "at delta", "p-value")
 TABLE, GROWING = "sweep.csv", "sweep.csv.part"
 BY_RUNS = ("bound_against_runs", "power_curves")
 KINDS = ("claimed_against_certified", "bound_against_runs", "power_curves", "runs_to_refute")  # of figures

@@ -80,9 +80,6 @@ def labels(rows: Sequence[Row], *, mechanism: bool = False) -> list[str]:
 
     What an earlier part settles is not in a name: where each `epsilon` has one claim, the claim is not. With
     `mechanism` the mechanism always is.
-
-    >>> labels([{"mechanism": "a", "claim": "1-DP"}, {"mechanism": "b", "claim": "2-DP"}])
-    ['a', 'b']
     """
     parameters = dict.fromkeys(key for row in rows for key in row if key.startswith(PARAMETERS))
     names = [""] * len(rows)

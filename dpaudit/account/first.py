@@ -120,8 +120,10 @@ def _texts(data: Any) -> Iterator[str]:
 def _rates(p: int, runs_p: int, q: int, runs_q: int, p_side: str, what: str = "runs") -> str:
     """How often an event came on the two datasets, the first before the second."""
     first, second = ((p, runs_p), (q, runs_q))[:: 1 if p_side == "first" else -1]
-    of = " of" if first[1] >= PERCENT_FROM else ""
-    return f"in {portion(*first)}{of} {what} on the first dataset and {portion(*second)} on the second"
+    of, shares = " of" if first[1] >= PERCENT_FROM else "", [portion(*each) for each in (first, second)]
+    if shares[0] == shares[1] and p * runs_q != q * runs_p:  # more digits tell these apart
+        shares = [f"{min(100.0 * hits / runs, 99.99):.4g} %" for hits, runs in (first, second)]
+    return f"in {shares[0]}{of} {what} on the first dataset and {shares[1]} on the second"
 
 
 def words_of(event: Event | Partition, result: AuditResult) -> str:

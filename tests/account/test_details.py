@@ -192,6 +192,10 @@ def test_a_share_in_percent_stands_for_a_hundred_runs_at_least() -> None:
     assert "in 4 of 4 runs on the first dataset and 0 of 5 on the second" in cause(example.result(evidence=few))
     many = replace(few, hits_p=400, runs_p=400, hits_q=0, runs_q=500)
     assert "in 100 % of runs on the first dataset and 0 % on the second" in cause(example.result(evidence=many))
+    near = replace(few, hits_p=3_012, runs_p=10_000, hits_q=2_987, runs_q=10_000)
+    assert "in 30.12 % of runs on the first dataset and 29.87 %" in " ".join(
+        lines(example.kept(evidence=near), "what was found")
+    )
     told = " ".join(lines(example.kept(evidence=few), "what was found"))
     assert "in 4 of 4 runs on the first dataset and 0 of 5 on the second" in told
 

@@ -100,11 +100,11 @@ def offered(
     if isinstance(claim, OwnClaim):
         stated = None if own is None else own.claim
         if stated is None:
-            cure = "claim = { epsilon = 1.0 } in a spec, epsilon=1.0 in Python"
+            cure = "claim = { epsilon = 1.0 } in a spec, epsilon=1.0 in Python, --epsilon 1 in a shell"
             raise InvalidSpec(f"an audit needs a claim, and {mechanism.name} states none: {cure}")
         claim = stated if claim.relation is None else stated.with_relation(claim.relation)
     if not pairs:
-        cure = "pair = { first = ..., second = ... } in a spec, pair=(first, second) in Python"
+        cure = "pair = { first = ..., second = ... } in a spec, pair=(first, second) in Python, --pair in a shell"
         raise InvalidSpec(f"an audit needs a pair, and {mechanism.name} has none: {cure}")
     for each in pairs:
         each.check(claim.relation)

@@ -29,7 +29,6 @@ def audit_command(call: AuditCommand) -> int:
     question = asked_of(_table(call), "dpaudit audit", layers(call))
     workers = next(value for value in (call.jobs, read_settings(Path.cwd()).jobs, -1) if value is not None)
     repeat = typed_again("--seed", str(question.seed), without=("seed", "report", "no_progress"))
-
     with (
         watching(1, question.name, shown=not call.no_progress) as watcher,
         Engine(workers, supervised=True, isolation=question.isolation) as engine,
@@ -58,7 +57,7 @@ def _table(call: AuditCommand) -> dict[str, Any]:
         "name": call.function.rpartition(":")[2],
         "mechanism": call.function,
         "parameters": parameters(call.params),
-        "claim": claim or (None if call.claim is None else _read("--claim", call.claim, '{"mu": 1.0}')),
+        "claim": claim or (None if call.claim is None else from_json("--claim", call.claim, '{"mu": 1.0}')),
         "relation": call.relation,
     }
     if call.data is not None:

@@ -18,7 +18,7 @@ from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.version import __version__
 
 FILES = frozenset(
-    ["PATH", "PATH...", "SPEC", "SPEC...", "FILE", "DIR", "FOLDER", "RESULT...", "OLD", "NEW", "FINDING"]
+    ["PATH", "PATH...", "SPEC", "SPEC...", "FILE", "DIR", "RESULT...", "OLD", "NEW", "FINDING"]
 )  # of arguments and options
 INTERNAL, INTERRUPTED = 70, 130
 OBSERVE = "python -m audits.libraries.observe"
@@ -120,6 +120,8 @@ COMMANDS = {line.command: line for line in EVERY}
 @click.pass_obj
 def group(caller: Caller, debug: bool) -> None:
     """Find out what a differentially private mechanism really does.
+
+    Try: dpaudit audit my_module:noisy_count --data '[34, 51]' --epsilon 1
 
     Exit codes, worst first: 70 internal error, 2 bad usage or spec, 1 a verdict not as expected, 3 no verdict,
     4 too little power, 5 nothing audited, 0 all as expected; 130 interrupted.

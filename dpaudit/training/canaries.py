@@ -58,7 +58,7 @@ class GradientCanaries:
         asked = RATE.get()
         if asked is not None and not math.isclose(asked, self.sample_rate, rel_tol=1e-3):
             raise InvalidSpec(
-                f"canaries join a step at {sample_rate=}, and the audit was told {asked:g}: say one to both"
+                f"canaries join a step at {sample_rate=}, and the audit has {asked:g}: give both the same"
             )
         self.norm = TOO_LONG * self.clip_norm if norm is None else validate.positive("norm", norm)
         self.noise_multiplier = noise_multiplier
@@ -124,7 +124,7 @@ class GradientCanaries:
         scores = np.asarray(values.tolist(), dtype=float).ravel() * (divided_by / self.clip_norm)
         step = f"step {self._steps + 1}"
         if self._in_step is None:
-            raise UnsoundAudit(f"{step} was read before canaries were put beside its gradients")
+            raise UnsoundAudit(f"{step} was read before its gradients had canaries; put them in first")
         if scores.size != self.count:
             raise UnsoundAudit(f"{step} released {scores.size} numbers for {self.count} canaries")
         if (wrong := np.flatnonzero(~np.isfinite(scores))).size:
@@ -142,7 +142,9 @@ class GradientCanaries:
         if self.included.ndim == 1:
             return self._sum
         if self._steps < len(self.included):
-            raise UnsoundAudit(f"the training took {self._steps} steps, and there are coins for {len(self.included)}")
+            raise UnsoundAudit(
+                f"the training took {self._steps} steps, and has coins for {len(self.included)}: give steps=..."
+            )
         return np.array(self._rows)
 
 

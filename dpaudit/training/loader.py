@@ -141,7 +141,7 @@ def one_epoch(
         raise InvalidSpec("a loader must give batches of record numbers: lists or arrays of integers") from None
     if len(indices) and not 0 <= indices.min() <= indices.max() < records:
         wrong = indices[(indices < 0) | (indices >= records)][0]
-        raise InvalidSpec(f"the loader gave record {wrong}, and there are records 0 to {records - 1}: records=...?")
+        raise InvalidSpec(f"the loader gave record {wrong}, and there are records 0 to {records - 1}; give records=...")
     return indices, sizes
 
 

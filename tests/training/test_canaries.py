@@ -84,7 +84,7 @@ def test_a_training_that_broke_is_no_verdict_in_one_line() -> None:
         canaries.record(np.zeros(3))
     each = of(np.ones((2, 2)))
     each.read(each.beside(np.zeros((1, 1))).sum(axis=0))
-    with pytest.raises(UnsoundAudit, match="took 1 steps, and there are coins for 2"):
+    with pytest.raises(UnsoundAudit, match="took 1 steps, and has coins for 2"):
         each.scores()
 
 
@@ -150,6 +150,6 @@ def test_one_rate_is_said_to_the_canaries_and_to_the_audit_of_a_step(rate: float
     def train(included: Any, rng: Any) -> Any:
         return GradientCanaries(included, rng, clip_norm=1.0, sample_rate=rate).scores()
 
-    with pytest.raises(InvalidSpec, match="say one to both"):
+    with pytest.raises(InvalidSpec, match="give both the same"):
         audit_training(train, canaries=200, steps=3, sample_rate=told, claim=GaussianDP(1.0))
     assert GradientCanaries([True], np.random.default_rng(0), clip_norm=1.0, sample_rate=rate).count == 1

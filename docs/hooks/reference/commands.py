@@ -51,9 +51,12 @@ def page_of(name: str, command: click.Command) -> list[str]:
 def page() -> str:
     """The page of all commands."""
     found = commands()
-    rows = [(f"[`{name}`](#{name})", prose(each.get_short_help_str(limit=200))) for name, each in found.items()]
+    rows = [
+        (door.COMMANDS[name].group, f"[`{name}`](#{name})", prose(each.get_short_help_str(limit=200)))
+        for name, each in found.items()
+    ]
     sections = [part for name, each in found.items() for part in page_of(name, each)]
-    return text.page("Commands", INTRODUCTION, table(("command", "what it does"), rows), *sections)
+    return text.page("Commands", INTRODUCTION, table(("for", "command", "what it does"), rows), *sections)
 
 
 def _help(command: click.Command) -> list[str]:

@@ -36,7 +36,7 @@ def source_of(reference: str, folder: str) -> tuple[str, str]:
     """
     module, colon, name = reference.partition(":")
     if not (colon and module and name):
-        raise InvalidSpec(f"a reference reads module:function, got {reference!r}")
+        raise InvalidSpec(f"write module:function, such as my_module:noisy_count, got {reference!r}")
     path = _file(module, folder)
     try:
         text = decode_source(path.read_bytes())
@@ -62,7 +62,7 @@ def check_as_read(reference: str, folder: str, text: str) -> None:
 def _file(module: str, folder: str) -> Path:
     parts = module.split(".")
     if not all(part.isidentifier() for part in parts):
-        raise InvalidSpec(f"a reference reads module:function, got the module {module!r}")
+        raise InvalidSpec(f"write module:function, got the module {module!r}, which no import names")
     if parts[0] in sys.stdlib_module_names:
         raise InvalidSpec(f"{module} is a module of Python itself, whatever files there are")
     PathFinder.invalidate_caches()
@@ -72,7 +72,9 @@ def _file(module: str, folder: str) -> Path:
         spec = None if where is None else PathFinder.find_spec(parts[count - 1], list(where))
         where, origin = (None, None) if spec is None else (spec.submodule_search_locations, spec.origin)
     if origin is None:
-        raise InvalidSpec(f"there is no file of a module {module!r} here or on the import path; check the name")
+        raise InvalidSpec(
+            f"there is no module {module!r} here or on the import path; install your package, or correct the name"
+        )
     loaded = getattr(sys.modules.get(module), "__file__", origin)
     if (
         not origin.endswith(tuple(SOURCE_SUFFIXES))

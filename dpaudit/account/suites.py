@@ -199,12 +199,10 @@ def kind_of(entry: SuiteEntry) -> str:
 
 
 def ending(entry: SuiteEntry) -> str:
-    """The same with what somebody should know of it: a bound by bits, a condition, a last day."""
+    """The same with what somebody should know of it: bits, a condition, a last day."""
     what, result = kind_of(entry), entry.result
-    if result is not None and result.representation_refuted:
-        what += f": {bound_lines(result)[0]}" if what in (BITS_ODD, KNOWN_BITS) else "; by bits too"
     if result is not None and result.refuted:
-        what += supposed(result)
+        what += "; by bits too" * result.representation_refuted + supposed(result)
     if entry.covered and entry.accepted is not None:
         what += f" until {entry.accepted.until.isoformat()}"
     return what
@@ -216,8 +214,9 @@ def why(entry: SuiteEntry) -> str:
     if result is None:
         return error or "no reason was recorded"
     reason = clean(entry.accepted.reason, LONGEST_DATA) if entry.covered and entry.accepted is not None else ""
-    trust = f"if {believed(result)}" if result.on_trust else ""
-    return "; ".join(filter(None, (cause(result), reason, trust, unseen(result), error)))
+    bits = bound_lines(result)[0] if result.representation_refuted and not result.refuted else ""
+    trust = f"if {believed(result)}" if result.on_trust and not bits else ""
+    return "; ".join(filter(None, (cause(result), bits, reason, trust, unseen(result), error)))
 
 
 def needs_action(entry: SuiteEntry) -> bool:
@@ -366,7 +365,7 @@ REFUTED = FindingRule(
     "ClaimRefuted",
     ERROR,
     "The claim is refuted.",
-    "Repair the mechanism as its page says, or state the claim that it keeps. dpaudit accept accepts it until a day.",
+    "Repair the mechanism as its page says, state the claim that it keeps, or accept it until a day (dpaudit accept).",
 )
 REPRESENTATION = FindingRule(
     "DPA002",

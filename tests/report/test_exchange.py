@@ -335,7 +335,7 @@ def test_a_representation_finding_comes_before_what_needs_nobody() -> None:
     many = (*(ENDINGS["kept"],) * 40, SuiteEntry("bits", Verdict.NOT_REFUTED, BITS))
     text = markdown.render_suite(SuiteResult(many, 0.99))
     rows = [line for line in text.splitlines() if line.startswith("| ")][2:]
-    assert rows[0].startswith("| bits | REFUTED by bits: ")
+    assert rows[0].startswith("| bits | REFUTED by bits | the low bits of floats: ")
     assert "**The bits of floating-point outputs tell the datasets apart (bits).**" in text
 
 

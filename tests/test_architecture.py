@@ -86,7 +86,7 @@ BUDGET = {
     "scores": 3_200,
     "auditing": 4_060,
     "verify": 12_930,
-    "report": 3_320,
+    "report": 3_310,
     "ledger": 1_960,
     "catalogue": 11_710,
     "spec": 1_110,

@@ -45,7 +45,8 @@ class Work:
         few = all(result.evidence.runs * FEW < plan.runs for _, result in own)
         if not few:
             known = {key: own[0][0][key] for key in ("exact", "exact_from", "proved")}  # of one question
-            again = self.ask("seeds", entry, prove=False, runs=plan.runs, seeds=tuple(range(1, plan.seeds)))
+            seeds = tuple(range(1, plan.seeds))
+            again = self.ask("seeds", entry, prove=False, runs=plan.runs, seeds=seeds) if seeds else []
             if self.sized:
                 again += self.ask("runs", entry, prove=False, runs=plan.sizes)
             for row, result in again:

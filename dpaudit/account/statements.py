@@ -354,7 +354,7 @@ def representation_lines(result: AuditResult) -> tuple[str, ...]:
     if finding is None:
         return (
             "no finding: no event on bits promised more than the rounded values do",
-            "bits show best on a pair with an answer near 0, and hardly where the noise is small beside the answers",
+            "bits show best on a pair with an answer near 0, and hardly where the answers are large against the noise",
         )
     bound = certified_bound(finding.claim, finding.certificate)
     sure = wrong(finding.certificate.confidence)

@@ -50,7 +50,7 @@ def _certificates(result: AuditResult) -> Contents:
     note = "Each confidence is that of its own row. The verdict of the audit follows from the first."
     if result.others:
         note = (
-            "Each confidence is that of its own row, before one looked; the one with the least p-value stands first, "
+            "Each confidence is that of its own row alone; the one with the least p-value stands first, "
             f"and all that are numbered hold together at {confidence_text(confidence(result))}."
         )
     return head, rows, {3, 4, 5}, note

@@ -44,7 +44,7 @@ MADE_BY = {"version": "dpaudit", "python": "Python", **LIBRARIES, "platform": "o
 NEIGHBOURS = "Neighbours differ in one canary, which is added or removed."
 CANARY = (
     "A canary is a record, or the gradient of one, that was made for this audit.",
-    "Whether it was in was decided by a fair coin of this audit's own, and told to `train`.",
+    "A fair coin of this audit decided whether it was in, and `train` was given the answer.",
 )
 TOGETHER = (
     "There are mechanisms that keep their claim exactly, answer all canaries together, and are put above it by bounds "
@@ -311,4 +311,4 @@ def _could_show(result: TrainingResult) -> str:
     if least is not None:
         each = " a training" if result.trainings > 1 else ""
         words = f"Then {counted(least, 'canary', 'canaries')}{each} would refute this claim, and no fewer."
-    return f"Had the scores told every coin: epsilon >= {wording.number_text(best)}{where}. {words}"
+    return f"Where scores give every coin away: epsilon >= {wording.number_text(best)}{where}. {words}"

@@ -344,9 +344,9 @@ def tradeoff(result: AuditResult) -> Drawing:
 
 def _described(result: AuditResult, level: str, line: bool, at_edge: bool) -> str:
     text = (
-        "Across: the probability q of the witness event on the dataset that makes it rarer; up: its probability p "
-        "on the other. The claim allows the shaded region. The mark shows the counts; the truth lies no further down "
-        f"and no further to the right than the box that hangs on it, with confidence {level}"
+        "Across: how often the event comes on the dataset that makes it rarer, q; up: on the other, p. The claim allows "
+        f"the shaded region. The mark is what was counted; with confidence {level} the truth lies in the box that hangs "
+        "on it, above it or left of it"
     )
     if line:
         epsilon = down(result.certificate.epsilon_lower or 0.0, 3)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from dpaudit.api.audits import audit as audit
     from dpaudit.api.audits import bracket as bracket
     from dpaudit.api.existing import recheck as recheck
-    from dpaudit.api.existing import write_report as write_report
     from dpaudit.api.look import look as look
     from dpaudit.auditing import AuditSpec as AuditSpec
     from dpaudit.auditing.pair_search import PairSearch as PairSearch
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from dpaudit.mechanisms import batched as batched
     from dpaudit.mechanisms import built_by as built_by
     from dpaudit.mechanisms.command import command as command
+    from dpaudit.report import write_report as write_report
     from dpaudit.results.attesting import attest as attest
     from dpaudit.results.attesting import verify_attestation as verify_attestation
     from dpaudit.results.bounds import Bracket as Bracket
@@ -64,7 +64,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "dpaudit.api.audits": "audit bracket",
-    "dpaudit.api.existing": "recheck write_report",
+    "dpaudit.api.existing": "recheck",
+    "dpaudit.report": "write_report",
     "dpaudit.results.stored": "load load_suite",
     "dpaudit.auditing": "AuditSpec",
     "dpaudit.auditing.watching": "AuditInterrupted",

@@ -67,7 +67,7 @@ LIBRARY = (
 BUDGET = {
     "version": 10,
     "errors": 80,
-    "base": 1_210,
+    "base": 1_240,
     "claims": 2_360,
     "data": 2_200,
     "mechanisms": 1_060,
@@ -86,15 +86,15 @@ BUDGET = {
     "scores": 3_200,
     "auditing": 4_060,
     "verify": 12_930,
-    "report": 3_310,
+    "report": 3_320,
     "ledger": 1_960,
     "catalogue": 11_710,
     "spec": 1_110,
-    "api": 470,
-    "sweeps": 1_490,
+    "api": 460,
+    "sweeps": 1_480,
     "training": 1_680,
-    "cli": 2_430,
-    "pytest_plugin": 940,
+    "cli": 2_410,
+    "pytest_plugin": 930,
 }
 SLACK = 100  # lines that a room may lie below its budget, before this is lowered
 LONGEST = 700  # lines of a module

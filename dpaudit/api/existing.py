@@ -1,8 +1,6 @@
-"""Results that exist already: checked again, written as reports."""
+"""Results that exist already, checked again."""
 
-import os
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from dpaudit.auditing import Question, Runner
@@ -45,16 +43,3 @@ def respecified(result: AuditResult, mechanism: Any) -> Question:
         name=result.spec["name"],
         run_timeout_s=result.spec["run_timeout_s"],
     )
-
-
-def write_report(result: Any, path: str | os.PathLike[str]) -> Path:
-    """Writes the report of any finding, whole or not at all; the suffix chooses the format.
-
-    All have .html, .md and .txt, and .json where they can be stored; audits and suites also .xml (JUnit), .sarif and
-    .csv. Of a suite .md is a comment of 30 lines. A folder, or a name without a dot, gets the page with what belongs to
-    it. Returns the path, of a folder that of the page. Raises `InvalidSpec` for a suffix that makes no sense, and for
-    what is no finding.
-    """
-    from dpaudit.report import write
-
-    return write(result, path)

@@ -4,7 +4,8 @@ import glob
 import os
 import stat
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dpaudit.errors import InvalidSpec, MissingRequirement
@@ -23,6 +24,34 @@ def found_at(path: str | os.PathLike[str]) -> str | None:
     except (OSError, ValueError):  # opening it says what is wrong
         return None
     return FILE if stat.S_ISREG(mode) else FOLDER if stat.S_ISDIR(mode) else OTHER
+
+
+@contextmanager
+def writing(option: str, path: str | os.PathLike[str], another: str = "file") -> Iterator[None]:
+    """Turns what cannot be written into `InvalidSpec` that names the option, if there is one, the path and a cure."""
+    try:
+        yield
+    except OSError as error:
+        place = f"{option}: {path}" if option else str(path)
+        why = error.strerror or type(error).__name__
+        raise InvalidSpec(f"{place} cannot be written ({why}); name another {another}") from None
+
+
+def report_folder(option: str, path: str | os.PathLike[str] | None) -> Path | None:
+    """The folder of an option, made now: what cannot be written is better known before the runs than after.
+
+    None where none is given. Raises `InvalidSpec` where it cannot be made or written to.
+    """
+    if path is None:
+        return None
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidSpec(f"{option}: {folder} cannot be made ({error.strerror}); name another folder") from None
+    if not os.access(folder, os.W_OK):
+        raise InvalidSpec(f"{option}: {folder} cannot be written to; name another folder")
+    return folder
 
 
 class NoSuchFile(InvalidSpec):

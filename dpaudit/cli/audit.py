@@ -10,10 +10,11 @@ from dpaudit import report
 from dpaudit.account import Level, account, templates
 from dpaudit.auditing.runner import Runner
 from dpaudit.auditing.watching import watching
+from dpaudit.base.files import report_folder
 from dpaudit.claims import Relation
 from dpaudit.cli.bracket import parameters
 from dpaudit.cli.commands import AuditCommand
-from dpaudit.cli.options import from_json, layers, report_folder, show, typed_again
+from dpaudit.cli.options import from_json, layers, show, typed_again
 from dpaudit.errors import InvalidSpec
 from dpaudit.execution.engine import Engine
 from dpaudit.results.suite import SuiteResult
@@ -25,7 +26,7 @@ PAIR = "[[34, 51], [34]]"
 
 
 def audit_command(call: AuditCommand) -> int:
-    folder = None if call.report is None else report_folder(call.report)
+    folder = report_folder("--report", call.report)
     question = asked_of(_table(call), "dpaudit audit", layers(call))
     workers = next(value for value in (call.jobs, read_settings(Path.cwd()).jobs, -1) if value is not None)
     repeat = typed_again("--seed", str(question.seed), without=("seed", "report", "no_progress"))

@@ -9,9 +9,10 @@ import click
 
 from dpaudit.account import templates
 from dpaudit.base import validate
+from dpaudit.base.files import writing
 from dpaudit.base.quoting import clean
 from dpaudit.cli.commands import BracketCommand, CheckProofCommand
-from dpaudit.cli.options import check_writable, from_json, one_line, say, show, writing
+from dpaudit.cli.options import check_writable, from_json, one_line, say, show
 from dpaudit.errors import InvalidSpec
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import click
 from dpaudit.account import templates
 from dpaudit.auditing.calibration import CONFIDENCE, FULL_REPEATS, REPEATS, RUNS, CalibrationLine, calibrate, cases
 from dpaudit.base import validate
-from dpaudit.base.files import write_text
+from dpaudit.base.files import write_text, writing
 from dpaudit.cli.commands import CalibrateCommand
-from dpaudit.cli.options import check_writable, writing
+from dpaudit.cli.options import check_writable
 from dpaudit.errors import InvalidSpec
 from dpaudit.options import FEWEST_RUNS
 

@@ -7,9 +7,10 @@ import click
 
 from dpaudit.account.change import comparison_lines
 from dpaudit.account.suites import accepted_text
+from dpaudit.base.files import writing
 from dpaudit.base.quoting import clean
 from dpaudit.cli.commands import AcceptCommand, CompareCommand, HistoryCommand
-from dpaudit.cli.options import check_writable, chosen_ledger, say, show, writing
+from dpaudit.cli.options import check_writable, chosen_ledger, say, show
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger.baseline import DEFAULT, FINGERPRINT, accept, merged, read_baseline, write_baseline
 from dpaudit.ledger.comparison import compare

@@ -3,7 +3,6 @@
 A terminal gets lines within its width, and words of verdicts in colour; files and pipes get the bare text.
 """
 
-import contextlib
 import inspect
 import os
 import re
@@ -11,7 +10,7 @@ import shlex
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, dataclass_transform, get_args, get_origin
@@ -211,36 +210,11 @@ def from_json(option: str, text: str, example: str) -> Any:
         return parsed(text, cure=cure, not_json=cure)
 
 
-@contextlib.contextmanager
-def writing(option: str, path: str) -> Iterator[None]:
-    """Turns a file that cannot be written into `InvalidSpec` that names the option."""
-    try:
-        yield
-    except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise InvalidSpec(f"{option}: {path} cannot be written ({why}); name another file") from None
-
-
 def check_writable(option: str, path: str) -> None:
     """Raises `InvalidSpec` where a file cannot be made there: better known before long work than after it."""
     folder = Path(path).resolve().parent
     if Path(path).is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
         raise InvalidSpec(f"{option}: {path} cannot be written; name a file in a folder that can")
-
-
-def report_folder(report: str) -> Path:
-    """The folder of --report, made now: what cannot be written is better known before the runs than after.
-
-    Raises `InvalidSpec` where it cannot be made or written to.
-    """
-    folder = Path(report)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidSpec(f"--report: {folder} cannot be made ({error.strerror}); name another folder") from None
-    if not os.access(folder, os.W_OK):
-        raise InvalidSpec(f"--report: {folder} cannot be written to; name another folder")
-    return folder
 
 
 def chosen_ledger(option: str | None) -> Path:

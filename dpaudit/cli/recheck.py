@@ -13,10 +13,10 @@ from dpaudit.account import templates
 from dpaudit.account.audit import evidence_lines
 from dpaudit.account.statements import headline
 from dpaudit.base import validate
-from dpaudit.base.files import FOLDER, found_at, write_text
+from dpaudit.base.files import FOLDER, found_at, write_text, writing
 from dpaudit.base.quoting import clean
 from dpaudit.cli.commands import AttestCommand, RecheckCommand
-from dpaudit.cli.options import one_line, say, show, writing
+from dpaudit.cli.options import one_line, say, show
 from dpaudit.errors import DpAuditError, InvalidSpec, NotAttested
 from dpaudit.ledger.database import LedgerError
 from dpaudit.ledger.results import Ledger, digest

@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from dpaudit import report
-from dpaudit.base.files import FOLDER, found_at, write_text
+from dpaudit.base.files import FOLDER, found_at, write_text, writing
 from dpaudit.base.quoting import clean
 from dpaudit.cli.commands import ReportCommand
-from dpaudit.cli.options import one_line, report_formats, say, show, writing
+from dpaudit.cli.options import one_line, report_formats, say, show
 from dpaudit.errors import InvalidSpec
 from dpaudit.report import Format
 from dpaudit.results.result import AuditResult

@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 
 from dpaudit.base import validate
+from dpaudit.base.files import report_folder, writing
 from dpaudit.cli.commands import AuditScoresCommand, AuditTrainingCommand
-from dpaudit.cli.options import check_writable, report_folder, say, show, stated_claim, typed_again, writing
+from dpaudit.cli.options import check_writable, say, show, stated_claim, typed_again
 from dpaudit.errors import InvalidSpec
 
 SAY_EVERY_S = 5.0
@@ -23,7 +24,7 @@ def audit_scores_command(call: AuditScoresCommand) -> int:
 
     if call.plot_path:
         check_writable("--plot", call.plot_path)
-    folder = None if call.report is None else report_folder(call.report)
+    folder = report_folder("--report", call.report)
     loaded = read_scores(call.file, score=call.score, member=call.member, inside=call.inside, outside=call.outside)
     own = {"threshold": _threshold(call.threshold), "guesses": call.guesses or None}
     own |= {"split": call.split, "splits": call.splits, "event": call.event}
@@ -75,7 +76,7 @@ def audit_training_command(call: AuditTrainingCommand) -> int:
     limit = float("inf") if call.limit_s is None else validate.positive("--timeout", call.limit_s)
     if call.resume and call.report is None:
         raise InvalidSpec("--resume needs --report DIR, which keeps the trainings")
-    folder = None if call.report is None else report_folder(call.report)
+    folder = report_folder("--report", call.report)
     with Engine(1, supervised=True) as engine:
         described, _ = engine.describe(mechanism, ())
         parts = {} if folder is None else engine.made_of(mechanism)

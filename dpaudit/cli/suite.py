@@ -17,6 +17,7 @@ from dpaudit.account.suites import ACTION, action_lines, suite_line
 from dpaudit.auditing.question import Plan
 from dpaudit.auditing.runner import Runner
 from dpaudit.auditing.watching import Watcher, watching
+from dpaudit.base.files import report_folder
 from dpaudit.base.numerals import confidence_text, duration
 from dpaudit.base.quoting import clean
 from dpaudit.cli.commands import RunCommand
@@ -25,7 +26,6 @@ from dpaudit.cli.options import (
     chosen_questions,
     layers,
     one_line,
-    report_folder,
     report_formats,
     say,
     show,
@@ -314,7 +314,7 @@ class Suite:
         name = report.record_names(SuiteResult(tuple(self.entries), self.confidence))[-1]
         if name is not None:
             with self._writing():
-                report.write(entry.result, self.folder / name)
+                report.write_report(entry.result, self.folder / name)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -358,7 +358,7 @@ def run_command(call: RunCommand) -> int:
         again=typed_again("--resume", without=("resume",)),
         accepted=read_baseline(ACCEPTED if baseline is None else baseline, missing_ok=baseline is None),
         formats=USUAL if call.formats is None else tuple(each.name for each in report_formats(call.formats)),
-        folder=None if folder is None else report_folder(folder),
+        folder=report_folder("--report", folder),
     )
     where = call.ledger if call.ledger is not None else project.ledger
     together_asked = {"confidence": together, "tags": sorted(call.tags)}

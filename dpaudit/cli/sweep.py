@@ -6,8 +6,9 @@ from pathlib import Path
 import click
 
 from dpaudit.account import templates
+from dpaudit.base.files import report_folder, writing
 from dpaudit.cli.commands import SweepCommand
-from dpaudit.cli.options import layers, report_folder, say, show, writing
+from dpaudit.cli.options import layers, say, show
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.execution.engine import Engine
 from dpaudit.ledger.database import DEFAULT
@@ -32,7 +33,7 @@ def sweep_command(call: SweepCommand) -> int:
     engine()  # a bad value is refused once, here, and not by each point
     grids = read_sweep_file(call.spec, given)
     where = call.report if call.report is not None else project.report
-    folder = None if where is None else report_folder(where)
+    folder = report_folder("--report", where)
     code = 0
     with _ledger(call.ledger, project.ledger, call.no_ledger) as opened:
         for grid in grids:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
+from dpaudit.base.files import report_folder
 from dpaudit.errors import InvalidSpec
 from dpaudit.options import FEWEST_RUNS, IN_PROJECTS, OPTIONS, Option
 from dpaudit.pytest_plugin.records import PROFILES, Records, SessionState, plan, settings_of
@@ -63,11 +64,9 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError("--dpaudit-report: must name a folder, got an empty name")
         folder = Path(os.path.abspath(config.invocation_params.dir / given.dpaudit_report))
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise pytest.UsageError(f"--dpaudit-report: {folder} cannot be made ({error.strerror})") from None
-        if not os.access(folder, os.W_OK):
-            raise pytest.UsageError(f"--dpaudit-report: {folder} cannot be written to; name another folder")
+            report_folder("--dpaudit-report", folder)
+        except InvalidSpec as error:
+            raise pytest.UsageError(str(error)) from None
     usual = config.rootpath / ACCEPTED
     baseline = config.rootpath / settings["accepted"] if "accepted" in settings else usual if usual.is_file() else None
     seen = mine is None and sys.stderr is not None and sys.stderr.isatty()

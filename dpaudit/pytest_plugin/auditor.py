@@ -241,7 +241,7 @@ class Auditor:
         if file in {each["file"] for each in self.audited}:  # the result of an earlier attempt stays
             file = f"{file.removesuffix('.json')}-{self.attempt}.json"
         try:
-            report.write(result, self.session.folder / file)
+            report.write_report(result, self.session.folder / file)
         except OSError as error:  # the verdict stands all the same; the session will not count as a success
             return replace(record, problem=templates.UNWRITTEN_RESULT.format(why=error.strerror or error))
         return replace(record, file=file, problem=problem)

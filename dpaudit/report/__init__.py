@@ -113,11 +113,13 @@ def render(report: Any, kind: Format) -> str:
     return str(kind.function("result")(report))
 
 
-def write(report: Any, path: str | os.PathLike[str]) -> Path:
-    """Writes a finding in the format that the suffix names, whole or not at all; returns the path.
+def write_report(report: Any, path: str | os.PathLike[str]) -> Path:
+    """Writes the report of any finding, whole or not at all; the suffix chooses the format.
 
-    A folder, or a name without a dot, gets the usual files of a suite, or the page of another finding with what belongs
-    to it; the path returned is that of the page. Raises `InvalidSpec` for a suffix that is unknown or makes no sense.
+    All have .html, .md and .txt, and .json where they can be stored; audits and suites also .xml (JUnit), .sarif and
+    .csv. Of a suite .md is a comment of 30 lines. A folder, or a name without a dot, gets the page with what belongs to
+    it. Returns the path, of a folder that of the page. Raises `InvalidSpec` for a suffix that makes no sense, and for
+    what is no finding.
     """
     from dpaudit.results.result import AuditResult
     from dpaudit.results.suite import SuiteResult

@@ -29,7 +29,7 @@ def line(result: Any) -> str:
 
 
 def text(result: Any) -> str:
-    """What is printed of a result: twelve lines at most."""
+    """What is printed of a result: its first page."""
     return "\n".join(account(result, Level.PAGE_ONE).lines(MORE))
 
 

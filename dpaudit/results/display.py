@@ -1,4 +1,4 @@
-"""What every result has: a verdict, a line at a prompt, twelve in print, a page in a notebook, figures, a table.
+"""What every result has: a verdict, a line at a prompt, a page in print, a page in a notebook, figures, a table.
 
 The modules that make pages and figures import results, not the other way: `presented()` is the module that the package
 names. There are two verdicts and no third word: "not refuted" is not "private".

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit.account import Table
-from dpaudit.base.files import write_text
+from dpaudit.base.files import write_text, writing
 from dpaudit.base.numerals import down, p_text
 from dpaudit.base.quoting import clean
 from dpaudit.errors import InvalidSpec
@@ -145,27 +145,18 @@ def growing(folder: Path | None) -> Callable[[dict[str, Any]], None]:
     if folder is None:
         return lambda fields: None
     path = folder / GROWING
-    with _told(path):
+    with writing("--report", path, "folder"):
         write_text(path, _csv(COLUMNS))
 
     def add(fields: dict[str, Any]) -> None:  # parameters stand with the mechanism
         given = parameters_of(fields)
         shown = {**fields, "mechanism": f"{fields['mechanism']} {given}" if given else fields["mechanism"]}
-        with _told(path), path.open("a", encoding="utf-8") as file:
+        with writing("--report", path, "folder"), path.open("a", encoding="utf-8") as file:
             file.write(_csv([shown.get(name) for name in COLUMNS]))
             file.flush()
             os.fsync(file.fileno())
 
     return add
-
-
-@contextlib.contextmanager
-def _told(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise InvalidSpec(f"--report: {path} cannot be written ({why}); name another folder") from None
 
 
 def drawings(rows: Rows) -> Iterator[Any]:

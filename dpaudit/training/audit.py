@@ -14,7 +14,7 @@ import numpy as np
 
 from dpaudit.auditing.watching import AuditInterrupted
 from dpaudit.base.arrays import Bools, Reals
-from dpaudit.base.files import NoSuchFile, read_bytes, write_bytes
+from dpaudit.base.files import NoSuchFile, read_bytes, write_bytes, writing
 from dpaudit.base.numerals import counted
 from dpaudit.certify.certifiers import suited
 from dpaudit.claims import Claim
@@ -161,10 +161,8 @@ class KeptTrainings:
             question=np.array(self.digest),
             made=json.dumps(dict(self.parts)),
         )
-        try:
+        with writing("", self.path(call), "folder"):
             write_bytes(self.path(call), content.getvalue())
-        except OSError as error:
-            raise InvalidSpec(f"{self.path(call)} cannot be written ({error.strerror}); name another folder") from None
 
     def scores(self, call: int) -> Reals | None:
         """The scores of a call that was kept; None where there are none. Raises `InvalidSpec` for another's file."""

@@ -15,10 +15,11 @@ import dpaudit
 from dpaudit import AdjacentPair, InvalidSpec, UnsoundAudit, Verdict
 from dpaudit.account import account
 from dpaudit.api.audits import audit
-from dpaudit.api.existing import recheck, write_report
+from dpaudit.api.existing import recheck
 from dpaudit.claims import ApproximateDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, TradeOffDP, ZeroConcentratedDP
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import wrap
+from dpaudit.report import write_report
 from dpaudit.results.stored import json_schema, load
 from tests.cases import NIGHTLY, for_each
 

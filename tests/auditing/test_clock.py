@@ -13,7 +13,7 @@ from dpaudit.auditing.clock import Clock
 from dpaudit.errors import OutOfTime
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import wrap
-from dpaudit.results.result import recompute
+from dpaudit.results.result import part_of, recompute
 from dpaudit.results.stored.reading import loads
 from tests.cases import for_each
 
@@ -53,7 +53,7 @@ def test_time_that_does_not_run_out_leaves_all_runs(stopping: str) -> None:
     assert plain.milestones is None
     assert timed.milestones.planned_runs == timed.evidence.runs
     assert [entry.what for entry in timed.explored] == [entry.what for entry in plain.explored]
-    assert timed.part(timed.evidence) == 0.9
+    assert part_of(timed, timed.evidence) == 0.9
     assert {**timed.to_dict(), "provenance": None} == {**again.to_dict(), "provenance": None}
     assert recompute(loads(timed.to_json())) == timed.certificate
 
@@ -91,7 +91,7 @@ def test_certification_ends_at_a_milestone(stopping: str, slow_from: int) -> Non
     assert result.evidence.runs in ends[:-1]
     assert result.runs_used >= result.evidence.runs + (result.evidence.runs > 0)
     share = 0.1 / (len(ends) - 1)
-    assert result.part(result.evidence) == pytest.approx(share)
+    assert part_of(result, result.evidence) == pytest.approx(share)
     assert result.evidence.runs < result.milestones.planned_runs
     bound = 0.8 if stopping == "anytime" else 1.0
     assert result.level == pytest.approx(1.0 - 0.001 * bound * share)

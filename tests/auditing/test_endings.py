@@ -53,7 +53,9 @@ def _audited(mechanism: Any, **more: Any) -> Any:
 def test_an_exception_is_named_with_its_message_and_line_in_every_format(mechanism: Any, tmp_path: Path) -> None:
     """An event on the type, on numbers or on a score that was about raising says so."""
     result = _audited(mechanism)
-    written = (report.write(result, tmp_path / f"it{suffix}") for suffix in (".txt", ".md", ".html", ".xml", ".sarif"))
+    written = (
+        report.write_report(result, tmp_path / f"it{suffix}") for suffix in (".txt", ".md", ".html", ".xml", ".sarif")
+    )
     shown = [each.read_text(encoding="utf-8").replace("&#39;", "'").replace("&#x27;", "'") for each in written]
     shown.append(str(result.explain()))
     assert all("\x1b" not in text and "\u202e" not in text for text in shown)

@@ -69,7 +69,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     report.write_suite(made, path, ["html", "json"])
     training.result(inserted="<b>" + "x" * 2_000 + "\u202e").write_report(path)
     for kind in KINDS:
-        report.write(of_kind(kind), path / f"{kind}.html")
+        report.write_report(of_kind(kind), path / f"{kind}.html")
     return path
 
 

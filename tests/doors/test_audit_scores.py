@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dpaudit import audit_training
+from dpaudit.account import Level, account
 from dpaudit.training import load
 from tests.doors.conftest import Run
 
@@ -97,7 +98,7 @@ def test_the_shell_and_python_give_one_result(dpaudit: Run, folder: Path) -> Non
         assert dpaudit(*asked, "--report", "told", *options).code == code
     (folder / "their_training.py").write_text(f"{MODULE}\n# another text\n")
     assert dpaudit(*asked, "--report", "told", "--resume").code == 2
-    assert dpaudit("report", "told/training.json").out == f"{load('told/training.json')}\n"
+    assert dpaudit("report", "told/training.json").out == f"{account(load('told/training.json'), Level.DETAIL)}\n"
     assert dpaudit("report", "told/training.json", "--output", "told").code == 2  # it would be written over
     assert dpaudit("report", "told/training.json", "--output", "page").code == 0
     assert Path("page/training.html").exists()

@@ -95,7 +95,7 @@ def test_an_upper_bound_in_a_spec(dpaudit: Run, write: Write) -> None:
     assert (question.upper.label, question.upper.arithmetic) == (Label.NUMERIC_UPPER, Arithmetic.FLOATS)
     ended = dpaudit("run", path, "--report", "out", "--format", "json,md")
     assert ended.code == 0
-    told = Path("out/report.md").read_text()
+    told = Path("out/report-long.md").read_text()
     assert "numeric-upper, no proof, for all data; in floats, not enclosed; stated in the spec" in told
     assert "epsilon = 1; exact-pair, for one pair: " in told  # of the catalogue's entry
     (stored,) = Path("out").glob("it-*.json")

@@ -61,7 +61,7 @@ def test_every_form_of_claim_is_a_key_of_a_spec(dpaudit: Run, write: Write, nois
     path = write(spec(claim=FORMS[-1][1], **GROSS))
     ended = dpaudit("run", path, "--report", "out", "--format", "json,md", "--confidence", "0.95", "--quiet")
     assert ended.code == 0, ended.out + ended.err
-    report = Path("out", "report.md").read_text()
+    report = Path("out", "report-long.md").read_text()
     assert "PrivacyProfile(curve=\\[(0, 0.2), (0.5, 0.1), (2, 0)\\])" in report
     assert "0.0000" not in report
 

@@ -22,7 +22,6 @@ from dpaudit.mechanisms import wrap
 from dpaudit.outputs.canonical import Outputs, token
 from dpaudit.processes.counting import counted
 from dpaudit.processes.frames import SIZE, WORD, Done, FrameReader, FrameWriter, answer, answered, outputs_apart
-from dpaudit.report import summary
 from dpaudit.running.streams import Shard, Stage, calls, shards
 from dpaudit.running.watch import Watch
 from dpaudit.running.worker import Job
@@ -152,7 +151,7 @@ def test_numbers_that_are_no_whole_calls_are_a_lost_process() -> None:
 def test_a_result_says_where_it_was_counted() -> None:
     found = audit(number, pair=PAIR, epsilon=1.0, runs=400, n_jobs=1, isolation="process")
     assert found.provenance["isolation"] == "process"
-    assert "isolation process" in summary.text_result(found)
+    assert "isolation process" in str(found.explain())
 
 
 def test_it_is_refused_where_others_make_the_workers() -> None:

@@ -42,9 +42,9 @@ from tests.report import hostile
      (".csv", '"audit"')],
 )  # fmt: skip
 def test_the_suffix_names_the_format(tmp_path: Path, suffix: str, begins: str) -> None:
-    path = report.write(example.result(), tmp_path / f"result{suffix}")
+    path = report.write_report(example.result(), tmp_path / f"result{suffix}")
     assert path.read_text(encoding="utf-8").startswith(begins)
-    text = report.write(example.suite(), tmp_path / f"suite{suffix}").read_text(encoding="utf-8")
+    text = report.write_report(example.suite(), tmp_path / f"suite{suffix}").read_text(encoding="utf-8")
     assert all(entry.name in text or suffix in (".sarif", ".md") for entry in example.suite().entries)
     assert text.endswith("\n")
 
@@ -72,19 +72,19 @@ def test_what_a_verdict_leaves_open_stands_in_the_first_part_of_every_format(
     """Where nothing was compared no sentence says that it was, or that the datasets are neighbours."""
     result = replace(example.result(), **changes)
     for suffix, first in SHOWN.items():
-        text = report.write(result, tmp_path / f"it{suffix}").read_text(encoding="utf-8")
+        text = report.write_report(result, tmp_path / f"it{suffix}").read_text(encoding="utf-8")
         assert said in re.sub(r"(?s)<head>.*?</head>|<svg.*?</svg>", "", text)[:first].replace("A", "a"), suffix
         if "adjacency" in changes:
             for false in ("it was checked", "as near as stated", "refuted: on datasets that count"):
                 assert false not in text, (suffix, false)
-        plain = report.write(example.result(), tmp_path / f"whole{suffix}").read_text(encoding="utf-8")
+        plain = report.write_report(example.result(), tmp_path / f"whole{suffix}").read_text(encoding="utf-8")
         assert said not in plain
     assert said in assertion(SuiteEntry("it", Verdict.NOT_REFUTED, result)).split("\n")[0]
     assert said in suite_line(SuiteEntry("it", Verdict.REFUTED, result))
     again = load(result.save(tmp_path / "it.json"))
     assert again == result
     assert again.further_apart == (APART if APART in said else "")
-    (row,) = csv.DictReader(report.write(result, tmp_path / "it.csv").read_text(encoding="utf-8").splitlines())
+    (row,) = csv.DictReader(report.write_report(result, tmp_path / "it.csv").read_text(encoding="utf-8").splitlines())
     assert (row["unseen"], row["unpaired"]) == (("744", "1") if "unseen" in changes else ("0", "0"))
     assert ("on trust" in ";".join(map(str, row.values()))) is ("adjacency" in changes)
 
@@ -100,7 +100,7 @@ def test_every_format_says_whose_power_it_is_and_where_controls_were_missed(tmp_
     result = made("controls")
     assert result.searching_runs == result.runs_used - result.evidence.runs > 0
     for suffix in (".md", ".txt", ".html"):
-        text = report.write(result, tmp_path / f"it{suffix}").read_text(encoding="utf-8")
+        text = report.write_report(result, tmp_path / f"it{suffix}").read_text(encoding="utf-8")
         assert all(line in text for line in account(result)["controls"].lines), suffix
         assert "This holds for leaks that one value or one threshold shows" in text
         assert "for an event that is known" in text
@@ -119,22 +119,22 @@ def test_power_that_an_older_suite_had_for_a_known_event_alone_is_still_read(tmp
     older = replace(made, spec={**made.spec, "detect": {"epsilon": between, "mass": 0.01}})
     assert (older.power_reached, reached(older, older.least_caught)) == (False, True)
     suite = SuiteResult((SuiteEntry(older.name, older.verdict, older, exit_code=0),), 0.999)
-    assert load_suite(report.write(suite, tmp_path / "suite.json")).entries[0].exit_code == 0
+    assert load_suite(report.write_report(suite, tmp_path / "suite.json")).entries[0].exit_code == 0
 
 
 @for_each("name", ["report.pdf", "report.json.gz", ".json", "a\nb.exe"])
 def test_what_no_format_has_is_refused_with_those_known_and_nothing_is_written(tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidSpec, match=r"^a report must end in \.json, \.md, \.html, .*, got .*$"):
-        report.write(example.result(), tmp_path / name)
+        report.write_report(example.result(), tmp_path / name)
     with pytest.raises(InvalidSpec, match=r"^a format must be one of json, md, html, .*, got 'pdf'$"):
         report.write_suite(example.suite(), tmp_path / "new", ("json", "pdf"))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_name_without_a_dot_is_a_folder_that_gets_what_the_command_writes(tmp_path: Path) -> None:
-    page = report.write(example.result(), tmp_path / "report")
+    page = report.write_report(example.result(), tmp_path / "report")
     assert page == tmp_path / "report" / "index.html"
-    assert report.write(SuiteResult.of([example.result()]), page.parent) == page
+    assert report.write_report(SuiteResult.of([example.result()]), page.parent) == page
     assert {each.suffix for each in page.parent.iterdir()} == {".html", ".json", ".md"}
 
 

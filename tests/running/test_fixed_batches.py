@@ -152,7 +152,7 @@ def test_neither_drift_in_time_nor_memory_of_a_call_looks_like_a_side(mechanism:
 
 def test_a_call_that_raises_is_no_verdict() -> None:
     """A call for one run would have every run of a batch raise where one does: another loss than that of a run."""
-    with pytest.raises(UnsoundAudit, match="without size"):
+    with pytest.raises(UnsoundAudit, match="leave out size"):
         audit(batched(raising, size=SIZE), pair=(0, 1), epsilon=1.0, runs=1_000, n_jobs=1)
 
 

@@ -344,9 +344,9 @@ def tradeoff(result: AuditResult) -> Drawing:
 
 def _described(result: AuditResult, level: str, line: bool, at_edge: bool) -> str:
     text = (
-        "Across: how often the event comes on the dataset that makes it rarer, q; up: on the other, p. The claim allows "
-        f"the shaded region. The mark is what was counted; with confidence {level} the truth lies in the box that hangs "
-        "on it, above it or left of it"
+        "Across: how often the event comes on the dataset that makes it rarer, q; up: on the other, p. The claim "
+        f"allows the shaded region. The mark is what was counted; with confidence {level} the truth lies in the box "
+        "that hangs on it, above it or left of it"
     )
     if line:
         epsilon = down(result.certificate.epsilon_lower or 0.0, 3)

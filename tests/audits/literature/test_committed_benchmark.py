@@ -31,7 +31,7 @@ def test_the_comparison_with_dp_sniper_is_counted_by_one_rule_wherever_it_is_tol
     above, below = (sum(row["above_dp_sniper"] is it for row in both) for it in (True, False))
     assert above + below == len(both)
     tools = " ".join((ROOT / "docs" / "tools.md").read_text(encoding="utf-8").split())
-    assert f"DP-Sniper's two in {above} of the {len(both)} rows that have both and below it in {below}:" in tools
+    assert f"DP-Sniper's two in {above} of the {len(both)} rows that have both. In the {below} others" in tools
     page = (FOLDER / "literature.md").read_text(encoding="utf-8")
     assert f"{above} of {len(both)} are above the better one of DP-Sniper's two classifiers" in page
     took = sorted(row["published"]["dp_sniper_executions"] for row in both)

@@ -281,9 +281,7 @@ def test_a_batch_that_first_fails_while_certifying_is_no_verdict(stopping: str) 
     """Other runs in the place of those would be a second chance to refute; in the place of search runs they are not.
     The blocks of an anytime audit after the freeze are those of its fixed bound."""
     assert ask(batched(hostile.RaisesLate(2_000)), runs=20_000, stopping=stopping).verdict is Verdict.NOT_REFUTED
-    with pytest.raises(
-        UnsoundAudit, match=r"ValueError: late, for the first time while .* give one run a call"
-    ):
+    with pytest.raises(UnsoundAudit, match=r"ValueError: late, for the first time while .* give one run a call"):
         ask(batched(hostile.RaisesLate(12_000)), runs=20_000, stopping=stopping)
 
 

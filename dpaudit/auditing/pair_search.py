@@ -387,7 +387,7 @@ class _Search:
         end = goal_at(asked, pair.distance, certifying)
         look = Look(session, 0, end, shard_runs=asked.shard_runs, start=(number + 1) * SHARDS)
         self.runs += first.runs + look.hold(self.each - first.runs)
-        look.goal = cautious(end, look.runs, self.tries)
+        look.aim(cautious(end, look.now.runs, self.tries))
         return look
 
     def _made(self, make: Callable[[], Any], parameters: Parameters) -> Any:

@@ -89,20 +89,19 @@ def screen(plan: Plan, session: Session, *, runs: int, certifying: int) -> Scree
             share = int(left * part) // len(looks)
             room = PILOT_RUNS if len(looks) * PILOT_RUNS <= HELD else max(FEWEST_HELD, HELD // len(looks))
             for look in looks:
-                before = look.runs
+                before = look.now.runs
                 with suppress(OutOfTime):  # each later call ends at once, and what was seen decides
                     runs_made = look.hold(share, room=room)
                     # once a pair's outputs are as many as are held of any, the rest is counted
-                    if look.runs >= PILOT_RUNS:
+                    if look.now.runs >= PILOT_RUNS:
                         look.count(share - runs_made)
-                left -= look.runs - before
-                look.goal = cautious(goals[look.pair], look.runs, len(plan.pairs))
-            if not all(look.runs for look in looks):  # of others nothing is known
-                unseen = [look for look in looks if not look.runs]
-                explored.extend(_entry(plan, look, "max_time_s left no time for it", -math.inf) for look in unseen)
-                looks = [look for look in looks if look.runs]
-                if not looks:
-                    raise OutOfTime
+                left -= look.now.runs - before
+                look.aim(cautious(goals[look.pair], look.now.runs, len(plan.pairs)))
+            unseen = [look for look in looks if not look.now.runs]  # nothing is known of them
+            explored.extend(_entry(plan, look, "max_time_s left no time for it", -math.inf) for look in unseen)
+            looks = [look for look in looks if look.now.runs]
+            if not looks:
+                raise OutOfTime
             for look in looks:
                 with suppress(OutOfTime):  # the score of the round before stays
                     scores[look.pair] = excess(plan.claim, plan.pairs[look.pair].distance, look.proposal())
@@ -114,7 +113,7 @@ def screen(plan: Plan, session: Session, *, runs: int, certifying: int) -> Scree
             looks = looks[:stay]
     explored.extend(_entry(plan, look, "kept", scores[look.pair]) for look in looks)
     for look in looks:
-        look.goal = goals[look.pair]
+        look.aim(goals[look.pair])
     return Screened(tuple(looks), runs - left, tuple(explored))
 
 
@@ -148,7 +147,7 @@ def _rounds(pairs: int, witnesses: int) -> Sequence[float]:
 
 def _entry(plan: Plan, look: Look, status: str, score: float) -> Explored:
     name = str(plan.pairs[look.pair].name)
-    return Explored("pair", name, status, None if score == -math.inf else round(score, 6), look.runs)
+    return Explored("pair", name, status, None if score == -math.inf else round(score, 6), look.now.runs)
 
 
 FEW_TEXTS = 64  # outputs, for their being all different to tell anything
@@ -183,28 +182,26 @@ def find_witness(plan: Plan, session: Session, *, spent: int, clock: Clock | Non
     """
     shares, clock = budget(plan, spent=spent), clock or Clock()
     screened = screen(plan, session, runs=shares.screening, certifying=shares.certifying)
-    runs, explored = 0, screened.explored
+    explored, before = screened.explored, sum(look.now.runs for look in screened.looks)
     pool = shares.searching // len(screened.looks) + shares.certifying
     with session.stage("search", shares.searching):
         for place, look in enumerate(screened.looks):
             others = (len(screened.looks) - place - 1) * pool
             short: list[Explored] = []
             fitted = partial(_fitting, clock, session, others, short)
-            share = SEARCH_SHARE if look.goal.bins else None  # what bins are worth is not told by one event
-            before = look.runs
+            share = SEARCH_SHARE if look.now.goal.bins else None  # what bins are worth is not told by one event
             try:
                 look.close(pool, plan.search_share or share, fitted)
             except OutOfTime:  # what was seen is what there is
-                early = f"search ended after {look.runs:,} runs of a pair"
+                early = f"search ended after {look.now.runs:,} runs of a pair"
                 explored = (*explored, Explored("time", "max_time_s", early))
-            runs += look.runs - before
             explored = (*explored, *short)
-    looks = [look for look in screened.looks if look.runs]
+    looks = [look for look in screened.looks if look.now.runs]
     if not looks:
         raise OutOfTime
-    proposals = [(look, look.last(proposed(look, clock))) for look in looks]
+    proposals = [(look, look.now.last(proposed(look, clock))) for look in looks]
     proposals.sort(key=lambda each: -excess(plan.claim, plan.pairs[each[0].pair].distance, each[1]))
-    if any(look.hurried for look in looks):
+    if any(look.now.hurried for look in looks):
         explored = (*explored, Explored("time", "max_time_s", "left no time to learn all scores"))
     for look, _ in proposals:
         explored = (*explored, *_features(look, f"{plan.pairs[look.pair].name}: " if len(proposals) > 1 else ""))
@@ -217,8 +214,8 @@ def find_witness(plan: Plan, session: Session, *, spent: int, clock: Clock | Non
             None if part is None else replace(frozen(plan, each.pair, part, SELECTOR), tangent=each.tangent)
             for each, part in zip(witnesses, parts, strict=True)
         ),
-        tuple(look.shown for look, _ in proposals),
-        screened.runs + runs,
+        tuple(look.now.shown for look, _ in proposals),
+        screened.runs - before + sum(look.now.runs for look in looks),
         explored,
     )
 
@@ -244,13 +241,12 @@ def _fitting(clock: Clock, session: Session, others: int, short: list[Explored],
 
 def _features(look: Look, prefix: str) -> list[Explored]:
     """What was looked at closely; under the name of its pair where there are several."""
-    assert look.plan is not None
-    entries = looked_at(look.plan, prefix)
-    more = len(look.plan.looked_at) - SHOWN
+    entries = looked_at(look.now.plan, prefix)
+    more = len(look.now.plan.looked_at) - SHOWN
     if more > 0:
         entries.append(Explored("feature", f"{prefix}{more} more features", "looked at, scored lower"))
-    runs = look.pilot.runs
-    if kind := all_different(look.pilot):
+    runs = look.now.pilot.runs
+    if kind := all_different(look.now.pilot):
         why = f"no output came twice in {runs:,} search runs: events on whole {kind}s had nothing to count"
         entries.append(Explored("feature", f"{prefix}whole {kind}", why))
     return entries

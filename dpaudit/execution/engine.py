@@ -252,7 +252,7 @@ class Session:
         return self.engine.recorder.decide(name, choose)
 
     def thinking(self, think: Callable[..., Thought], *given: Any, **options: Any) -> Thought:
-        """What `think` makes of outputs, in this process, by the rules of `limit.thought`."""
+        """What `think` makes of outputs, in this process, by the rules of `executor.thought`."""
         if self.engine.limit is None or not self.engine.limit.outside:
             return think(*given, **options)
         return thought(self.engine.recorder, self.engine.until, partial(think, *given, **options))

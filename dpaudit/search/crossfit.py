@@ -197,6 +197,4 @@ def moved(
 
 def counted(score: Feature, pilot: Pilot) -> tuple[Feature, Binning]:
     """A score with the cells that it is counted in."""
-    some = part_of(pilot, ENOUGH)
-    both = some.both
-    return score, binning(score.column(both), {})
+    return score, binning(score.column(part_of(pilot, ENOUGH).both), {})

@@ -46,11 +46,6 @@ class SearchPlan:
     terms: tuple[Tables, ...] = ()  # of the log-ratio scores, which more counts of them would make better
 
     @property
-    def plain(self) -> bool:
-        """Whether every feature has few cells, so that no score is learned and no tail is looked for."""
-        return not self.terms and all(bins.cells <= MANY_CELLS for _, bins in self.tables.features)
-
-    @property
     def plainly(self) -> tuple[Feature, ...]:
         """The features that were not learned, but for whole outputs."""
         rows = zip(self.tables.features, self.learned, strict=True)

@@ -7,8 +7,9 @@ all runs still lack (the learning curve, Cortes et al. 1994).
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,8 @@ from dpaudit.base.arrays import Integers
 from dpaudit.claims import Claim
 from dpaudit.events.features import Coordinate, Feature
 from dpaudit.events.scores import Binning, LogRatio
-from dpaudit.execution.engine import Session
-from dpaudit.outputs.canonical import FEWEST_HELD, MOST_HELD, Pilot, room_for
+from dpaudit.execution.engine import Session, Thought
+from dpaudit.outputs.canonical import FEWEST_HELD, MOST_HELD, Outputs, Pilot, room_for
 from dpaudit.results.observations import Explored
 from dpaudit.running.streams import Shard, Stage
 from dpaudit.search.binning import Tables
@@ -54,51 +55,196 @@ from dpaudit.search.selection import Proposal, cells_inside, hoped, propose
 LEAST_HOPE = 1e-6  # of a bound: where there is nothing to lose, hardly any is enough
 SHARED = 0.5  # of the luck in a bound is not that of another event on the same outputs
 
+SEARCH_SHARE = 0.25  # where it is open: about what is expected to search
+PILOT_RUNS = 1 << 15  # outputs of a pair that screening holds, and that others than search look at
+PILOT_SHARD = 1 << 12
+EVERY = 1 << 10  # more features than there are
+LEARN_FROM = 1 << 17  # runs to come, from which all features are counted first
+GROWTH = 3  # times as many runs as there were: the next that are counted, which judge what those before taught
+WIDE = 16  # features that are left after the first of these
+SHARES = (0.05, 0.1, 0.25, 0.5)  # of the runs of a pair, after which a search may end
+PLENTY = 1 << 17  # runs of which the first of these may be enough; else it takes a quarter
+FIRST_PART = 0.5  # of a search whose share is given: chooses the features
+SETTLE_PART = 0.06  # of a search: judges the score learned last
+SHOWN = 12  # features of a pair that the result lists
+FEWEST_RUNS = 2  # of one look: each side is likely to have an output at all
+NO_OUTPUTS = Pilot(Outputs(0, {}), Outputs(0, {}))
+NO_PLAN = SearchPlan(Tables(()), (), ())
 
-def worth(
-    proposal: Proposal | None,
-    chosen: SearchPlan,
-    counts: Integers,
-    scores: Sequence[Folds],
-    goal: Goal,
-    runs: int,
-    more: int,
-) -> bool:
-    """Whether a search of `runs` runs should have `more`, which `goal` has to certify with now.
+Candidate = Proposal | PartitionProposal  # what could witness a pair: an event, or a partition where bins certify
 
-    `found` is what it would end with; `scores` are those of the outputs held, the best of which may come to be better.
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """What search knows of one pair: a value, of which each step makes the next one, or none where time ends it.
+
+    Outputs are held, as far as there is room; the first of them choose the features. Learned scores are judged on runs
+    that did not teach them, whether these are held or counted as they come (`crossfit`).
     """
-    if proposal is None or goal.bins:
+
+    goal: Goal  # what the event is for
+    pilot: Pilot = NO_OUTPUTS  # the outputs held
+    shown: Pilot = NO_OUTPUTS  # the first of them, for others than search
+    runs: int = 0
+    plan: SearchPlan = NO_PLAN
+    counts: Integers = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    terms: tuple[Integers, ...] = ()
+    folds: tuple[Folds, ...] = ()
+    before: SearchPlan | None = None  # whose features stay
+    every: bool = False  # whether all features are to be counted
+    fitted: int = 0  # outputs held that have taught and judged scores
+    hurried: bool = False  # no more scores are learned
+    settled: Proposal | None = None
+
+    @property
+    def chosen(self) -> bool:
+        """Whether features are chosen."""
+        return bool(self.plan.tables.features)
+
+    @cached_property
+    def best(self) -> Proposal | None:
+        """The best event of what is counted."""
+        return best(self.plan, self.counts, self.goal)
+
+    def free(self, room: int) -> int:
+        """How many outputs more are held at once: a few to see how large they are, then those that others look at."""
+        already = self.pilot.runs
+        if already != self.runs:
+            return 0
+        if not already:
+            return min(room, FEWEST_HELD)
+        room = min(room, room_for(self.pilot.first))
+        return (PILOT_RUNS if already < PILOT_RUNS < room else room) - already
+
+    def open(self) -> "Snapshot":
+        """Before more outputs: they choose cells better, and are counted again; features, where the glance grows."""
+        known = self.pilot.runs >= (PILOT_RUNS if self.every else SCREENED // 2)
+        now = self.narrow(KEPT) if known and self.every else self
+        return replace(now, before=now.plan if known else None, plan=NO_PLAN)
+
+    def hold(self, fresh: Pilot) -> "Snapshot":
+        """With more outputs."""
+        pilot = Pilot.joined([self.pilot, fresh]) if self.pilot.runs else fresh
+        shown = pilot if self.pilot.runs < PILOT_RUNS else self.shown
+        return replace(self, pilot=pilot, shown=shown, runs=self.runs + fresh.runs)
+
+    def choose(self, every: bool) -> "Snapshot":
+        """With features, chosen for good on the outputs held; from now on all of them to be counted where `every`."""
+        every = self.every or every
+        keep = EVERY if every else KEPT
+        plan, counts = planned(self.pilot, self.goal, keep=keep, before=self.before, scores=False, lines=False)
+        return replace(self, every=every, plan=plan, counts=counts)
+
+    def prepare(self, runs: int, keep: int) -> "Snapshot":
+        """Ready to count so many runs: many of them the best few features, and scores learned from all there is."""
+        now = (self.narrow(keep) if runs >= LEARN_FROM else self).cross_fit()
+        if not runs:
+            return now
+        plan, counts = relearned(now.plan, now.counts, now.terms, now.goal, now.pilot)
+        return replace(now, plan=plan, counts=counts)
+
+    def narrow(self, keep: int) -> "Snapshot":
+        """With the best few of the features."""
+        plan, counts = narrowed(self.plan, self.counts, self.goal, keep=keep)
+        return replace(self, plan=plan, counts=counts)
+
+    def cross_fit(self) -> "Snapshot":
+        """With scores learned and judged on the outputs held, where these are all and some of them have not been."""
+        if self.hurried or not self.pilot.runs == self.runs != self.fitted:
+            return self
+        coded = [Coded.of(each, self.pilot) for each in self.plan.terms]
+        terms = tuple(each.counts(np.ones(each.runs, np.bool_)) for each in coded)
+        folds = tuple(folds for each in coded for folds in cross_fitted(each))
+        judged = [(each.halves[0], each.bins, each.counts) for each in folds]
+        lines = lines_judged(self.pilot) if self.plan.terms else []
+        plan, counts = with_scores(self.plan, self.counts, [*judged, *lines])
+        return replace(self, plan=plan, counts=counts, terms=terms, folds=folds, fitted=self.runs)
+
+    @property
+    def tables(self) -> Tables:
+        """What is counted of more runs: the plan's features, and the terms of its scores."""
+        return Tables(tuple(feature for each in (self.plan.tables, *self.plan.terms) for feature in each.features))
+
+    def count(self, counts: Integers) -> "Snapshot":
+        """With what `tables` count of more runs."""
+        cells = [each.cells for each in (self.plan.tables, *self.plan.terms)]
+        own, *more = np.split(counts, np.cumsum(cells)[:-1])
+        terms = tuple(table + fresh for table, fresh in zip(self.terms, more, strict=True))
+        return replace(self, counts=self.counts + own, terms=terms)
+
+    def simplify(self) -> "Snapshot":
+        """With two conditions that people can read in place of the best event, where they are about as good."""
+        found = self.best
+        if self.goal.bins or found is None or found.part is None or isinstance(found.event.feature, Coordinate):
+            return self
+        bins, table, _ = self.plan.counted(found.event.feature, self.counts)
+        some = part_of(self.pilot, ENOUGH)
+        simple = together(found, bins, table, self.plan.plainly, some, self.goal)
+        return self if simple is None else replace(self, settled=simple)
+
+    def again(self) -> Tables | None:
+        """The score of the best event learned from all runs, and its own; None where none is to be settled."""
+        if self.goal.bins or self.best is None or self.settled is not None:
+            return None
+        return learned_again(self.best, self.plan, self.terms, self.pilot)
+
+    def settle(self, found: Proposal, again: Tables, table: Integers) -> "Snapshot":
+        """With the best event on the score learned `again` where more runs, counted in `table`, agree."""
+        return replace(self, settled=moved(found, self.plan, self.counts, again, table, self.goal))
+
+    def candidate(self) -> Candidate | None:
+        """The best event or partition; None where too little was seen of any."""
+        now = self.cross_fit() if self.chosen else replace(self, before=None, every=False).choose(False)
+        if now.goal.bins and (partition := best_partition(now.plan, now.counts, now.goal)) is not None:
+            return partition
+        single = now.settled or now.best
+        return as_partition(single) if now.goal.bins and single is not None else single
+
+    def last(self, candidate: Candidate | None) -> Candidate:
+        """What is certified: the best, with whole numbers as such, or an output where nothing was seen often enough."""
+        candidate = candidate or everything(self.pilot)
+        if isinstance(candidate, PartitionProposal) or self.goal.bins:
+            return as_partition(candidate) if isinstance(candidate, Proposal) else candidate
+        return finished(candidate, self.pilot, self.goal)
+
+
+def worth(now: Snapshot, more: int) -> bool:
+    """Whether a search should have `more` runs, which its goal has to certify with now.
+
+    The best event is what it would end with; the best score of the outputs held may come to be better.
+    """
+    proposal, runs = now.best, now.runs
+    if proposal is None or now.goal.bins:
         return proposal is None
-    later = replace(goal, runs=goal.runs - more)
+    later = replace(now.goal, runs=now.goal.runs - more)
     feature = proposal.event.feature
-    bins, table, learned = chosen.counted(feature, counts)
-    now = _value(proposal, bins, table, later)
-    cost = _value(proposal, bins, table, goal) - now
+    bins, table, learned = now.plan.counted(feature, now.counts)
+    bound = _value(proposal, bins, table, later)
+    cost = _value(proposal, bins, table, now.goal) - bound
     # a single value that was hardly seen yet may be worth more than all that is known
-    sure = max(0.0, min(now, goal.rank(proposal.score, proposal.delta)))
-    if _hope(proposal, chosen, counts, later, sure) * (1.0 - runs / (runs + more)) > cost + LEAST_HOPE:
+    sure = max(0.0, min(bound, now.goal.rank(proposal.score, proposal.delta)))
+    if _hope(now, proposal, later, sure) * (1.0 - runs / (runs + more)) > cost + LEAST_HOPE:
         return True
     gains = [_of_choice(feature, bins, table, later, learned=learned)]
     own_kind = kind_of(feature) if isinstance(feature, LogRatio) else None
-    kinds = [each for each in scores if kind_of(each.halves[0]) == own_kind] or scores
+    kinds = [each for each in now.folds if kind_of(each.halves[0]) == own_kind] or now.folds
     judged = [(each, propose(each.halves[0], each.bins, each.counts, later, thresholds_only=True)) for each in kinds]
     values = [(_value(event, each.bins, each.counts, later), j) for j, (each, event) in enumerate(judged) if event]
     if values:
         value, j = max(values)
         folds, event = judged[j]
         assert event is not None
-        behind = max(0.0, now - value) if len(kinds) > 1 else 0.0
+        behind = max(0.0, bound - value) if len(kinds) > 1 else 0.0
         lacking = _of_learning(event, folds, later) * folds.coded.runs / runs
         own = gains[0] if len(kinds) == 1 else 0.0
         gains.append(own + lacking - 2.0 * behind / (1.0 - runs / (runs + more)))
     return max(gains) / 2.0 * (1.0 - runs / (runs + more)) > cost
 
 
-def _hope(proposal: Proposal, chosen: SearchPlan, counts: Integers, goal: Goal, value: float) -> float:
+def _hope(now: Snapshot, proposal: Proposal, goal: Goal, value: float) -> float:
     """What values outside the event may be worth beyond it; those of learned scores are in order already."""
     most = 0.0
-    tables = zip(chosen.tables.features, chosen.tables.split(counts), chosen.learned, strict=True)
+    tables = zip(now.plan.tables.features, now.plan.tables.split(now.counts), now.plan.learned, strict=True)
     for (feature, bins), table in ((each, table) for each, table, learned in tables if not learned):
         known = cells_inside(bins, proposal.event) if feature == proposal.event.feature else np.zeros(0, np.intp)
         most = max(most, hoped(bins, table, goal, value, known))
@@ -164,121 +310,47 @@ def _not_negative(seen: float, deviation: float) -> float:
     return seen + deviation * float(np.exp(-(z**2) / 2.0 - log_ndtr(z)) / np.sqrt(2.0 * np.pi))
 
 
-SEARCH_SHARE = 0.25  # where it is open: about what is expected to search
-PILOT_RUNS = 1 << 15  # outputs of a pair that screening holds, and that others than search look at
-PILOT_SHARD = 1 << 12
-EVERY = 1 << 10  # more features than there are
-LEARN_FROM = 1 << 17  # runs to come, from which all features are counted first
-GROWTH = 3  # times as many runs as there were: the next that are counted, which judge what those before taught
-WIDE = 16  # features that are left after the first of these
-SHARES = (0.05, 0.1, 0.25, 0.5)  # of the runs of a pair, after which a search may end
-PLENTY = 1 << 17  # runs of which the first of these may be enough; else it takes a quarter
-FIRST_PART = 0.5  # of a search whose share is given: chooses the features
-SETTLE_PART = 0.06  # of a search: judges the score learned last
-SHOWN = 12  # features of a pair that the result lists
-FEWEST_RUNS = 2  # of one look: each side is likely to have an output at all
-
-
-Candidate = Proposal | PartitionProposal  # what could witness a pair: an event, or a partition where bins certify
-
-
 class Look:
-    """What the search runs of one pair have shown so far.
+    """Makes the search runs of one pair; `now` is what they have shown so far.
 
-    `pair` is the index of the pair in the session, whose runs come in shards of `shard_runs` at the most; `goal` says
-    what the event is for, and may change. Shards are numbered from `start`, so that two looks at pairs of the same
-    index need not share a stream.
-
-    Outputs are held, as far as there is room; the first of them choose the features. Learned scores are judged on runs
-    that did not teach them, whether these are held or counted as they come (`crossfit`).
+    `pair` is the index of the pair in the session, whose runs come in shards of `shard_runs` at the most. Shards are
+    numbered from `start`, so that two looks at pairs of the same index need not share a stream.
     """
 
     def __init__(self, session: Session, pair: int, goal: Goal, *, shard_runs: int, start: int = 0) -> None:
-        self.session, self.pair, self.goal, self.shard_runs = session, pair, goal, shard_runs
-        self.runs = 0
-        self.plan: SearchPlan | None = None
-        self._pilot: Pilot | None = None
-        self._counts: Integers = np.zeros(0, np.int64)
-        self._terms: list[Integers] = []
-        self._folds: list[Folds] = []
-        self._before: SearchPlan | None = None  # whose features stay
-        self._every = False  # whether all features are to be counted
-        self._fitted = 0  # outputs held that have taught and judged scores
-        self._settled: Proposal | None = None
-        self.hurried = False  # no more scores are learned
-        self._latest: tuple[Integers, Goal, Proposal | None] | None = None  # the best event of these counts
+        self.session, self.pair, self.shard_runs = session, pair, shard_runs
+        self.now = Snapshot(goal)
         self._next = start
-        self._shown: Pilot | None = None
-
-    @property
-    def shown(self) -> Pilot:
-        """The first of the outputs held, for others than search."""
-        assert self._shown is not None, "a look begins with outputs"
-        return self._shown
-
-    @property
-    def pilot(self) -> Pilot:
-        """The outputs held."""
-        assert self._pilot is not None, "a look begins with outputs"
-        return self._pilot
 
     def hold(self, runs: int, *, room: int = PILOT_RUNS) -> int:
         """Holds up to `runs` more outputs, at most `room` in all; returns the number of runs made.
 
         None is made once runs were counted. The first call makes a few at least.
         """
-        runs, total = max(runs, 0 if self._pilot is not None else FEWEST_RUNS), 0
-        while total < runs and (some := min(runs - total, self._free(room))) > 0:
-            fresh = self.session.pilot(self._work(some, min(PILOT_SHARD, self._free(room))))
-            self.runs += fresh.runs
-            already = 0 if self._pilot is None else self._pilot.runs
-            few = already < PILOT_RUNS
-            self._pilot = fresh if self._pilot is None else Pilot.joined([self._pilot, fresh])
-            self._shown = self._pilot if few else self._shown
+        runs, total = max(runs, 0 if self.now.runs else FEWEST_RUNS), 0
+        while total < runs and (free := self.now.free(room)) > 0:
+            ready = self._think(Snapshot.open) if self.now.chosen else self.now
+            fresh = self.session.pilot(self._work(min(runs - total, free), min(PILOT_SHARD, free)))
+            self.now = ready.hold(fresh)
             total += fresh.runs
-            if self.plan is not None:
-                # more outputs choose cells better, and are counted again; features, where the glance at them grows
-                known = already >= (PILOT_RUNS if self._every else SCREENED // 2)
-                if known and self._every:
-                    self._narrow(KEPT)
-                self._before, self.plan = (self.plan if known else None), None
         return total
 
-    def _free(self, room: int) -> int:
-        """How many outputs more are held at once: a few to see how large they are, then those that others look at."""
-        if self._pilot is None:
-            return min(room, FEWEST_HELD)
-        already = self._pilot.runs
-        if already != self.runs:
-            return 0
-        room = min(room, room_for(self._pilot.first))
-        return (PILOT_RUNS if already < PILOT_RUNS < room else room) - already
-
-    def choose(self, *, every: bool = False) -> SearchPlan:
-        """The features, chosen for good on the outputs held; all of them to be counted where `every`."""
-        if self.plan is None:
-            self._every = self._every or every
-            keep = EVERY if self._every else KEPT
-            asked: Any = {"keep": keep, "before": self._before, "scores": False, "lines": False}
-            self.plan, self._counts = self.session.thinking(planned, self.pilot, self.goal, **asked)
-        return self.plan
+    def choose(self, *, every: bool = False) -> None:
+        """Chooses the features where they are not chosen yet; all of them to be counted where `every`."""
+        if not self.now.chosen:
+            self.now = self._think(Snapshot.choose, every)
 
     def count(self, runs: int) -> int:
         """Counts `runs` more runs, which teach scores and judge those taught by earlier runs; returns the runs made."""
         left = runs = max(runs, 0)
         self.choose(every=runs >= LEARN_FROM)
-        if runs >= LEARN_FROM:
-            self._narrow(WIDE)
-        if left:
-            self._cross_fit(self.choose())
+        self.now = self._think(Snapshot.prepare, left, WIDE)
         while left > 0:
-            some = left if left <= 2 * GROWTH * self.runs else GROWTH * self.runs
-            now = self.choose(), self._counts, self._terms, self.goal, self.pilot
-            self.plan, self._counts = self.session.thinking(relearned, *now)
-            self._count(some)
-            left -= some
-            if left >= LEARN_FROM:
-                self._narrow(KEPT)
+            some = left if left <= 2 * GROWTH * self.now.runs else GROWTH * self.now.runs
+            counts = self._count(some, self.now.tables)
+            self.now, left = self.now.count(counts), left - some
+            if left > 0:
+                self.now = self._think(Snapshot.prepare, left, KEPT)
         return runs
 
     def close(self, pool: int, share: float | None, fitting: Callable[[int], int]) -> int:
@@ -287,119 +359,56 @@ class Look:
         A part `share` of them searches; where it is None, as much as is worth the certifying runs (`worth`). `fitting`
         says how many of the runs that are left there is time for.
         """
-        before = self.runs
+        before = self.now.runs
         parts = [share * (1.0 - SETTLE_PART)] if share else [*ends(pool)]
         total = self.hold(int(FIRST_PART * parts[0] * pool), room=MOST_HELD)
         pool = total + fitting(pool - total)
-        self._every = self._every or parts[-1] * pool - total >= LEARN_FROM
+        self.now = replace(self.now, every=self.now.every or parts[-1] * pool - total >= LEARN_FROM)
         for end, after in zip(parts, [*parts[1:], None], strict=True):
             total += self.hold(int(end * pool) - total, room=MOST_HELD)
             total += self.count(int(end * pool) - total)
             if share is None:
-                self.goal = replace(self.goal, runs=max(1, pool - total))
-                if after is not None and not self._worth(int(after * pool) - total):
+                self.aim(replace(self.now.goal, runs=max(1, pool - total)))
+                if after is not None and not self._think(worth, int(after * pool) - total):
                     break
         self._settle(int(share * pool) - total if share else int(SETTLE_PART * total))
-        return self.runs - before
+        return self.now.runs - before
 
-    def _worth(self, more: int) -> bool:
-        proposal, chosen = self._best()
-        counts = self._counts, self._folds
-        return self.session.thinking(worth, proposal, chosen, *counts, self.goal, self.runs, more)
-
-    def _best(self) -> tuple[Proposal | None, SearchPlan]:
-        """The best event, and the plan with the scores that there are now."""
-        chosen = self._cross_fit(self.choose())
-        if self._latest is None or self._latest[0] is not self._counts or self._latest[1] != self.goal:
-            now = self._counts, self.goal
-            self._latest = *now, self.session.thinking(best, chosen, *now)
-        return self._latest[2], chosen
-
-    def _cross_fit(self, chosen: SearchPlan) -> SearchPlan:
-        """Scores learned and judged on the outputs held, where these are all and some of them have not been."""
-        if self.pilot.runs == self.runs != self._fitted and not self.hurried:
-            self._terms, self._folds, (self.plan, self._counts) = self.session.thinking(self._scored, chosen)
-            self._fitted = self.runs
-        assert self.plan is not None
-        return self.plan
-
-    def _scored(self, chosen: SearchPlan) -> tuple[list[Integers], list[Folds], tuple[SearchPlan, Integers]]:
-        coded = [Coded.of(each, self.pilot) for each in chosen.terms]
-        terms = [each.counts(np.ones(each.runs, np.bool_)) for each in coded]
-        folds = [folds for each in coded for folds in cross_fitted(each)]
-        judged = [(each.halves[0], each.bins, each.counts) for each in folds]
-        lines = lines_judged(self.pilot) if chosen.terms else []
-        return terms, folds, with_scores(chosen, self._counts, [*judged, *lines])
-
-    def _narrow(self, keep: int) -> None:
-        now = self.choose(), self._counts, self.goal
-        self.plan, self._counts = self.session.thinking(narrowed, *now, keep=keep)
-
-    def _settle(self, runs: int) -> None:
-        """Where the best event is on a log-ratio score: if these runs agree, the same on the score learned from all.
-
-        Two conditions that people can read take its place where they are about as good.
-        """
-        proposal, chosen = self._best()
-        if proposal is None or self.goal.bins:
-            return
-        if proposal.part is not None and not isinstance(proposal.event.feature, Coordinate):
-            bins, table, _ = chosen.counted(proposal.event.feature, self._counts)
-            asked = proposal, bins, table, chosen.plainly, part_of(self.pilot, ENOUGH), self.goal
-            self._settled = self.session.thinking(together, *asked)
-        if runs <= 0 or self._settled is not None:
-            return
-        again = self.session.thinking(learned_again, proposal, chosen, self._terms, self.pilot)
-        if again is None:
-            return
-        table = self.session.counts(self._work(runs, self.shard_runs), again)
-        self.runs += runs
-        self._settled = self.session.thinking(moved, proposal, chosen, self._counts, again, table, self.goal)
-
-    def _count(self, runs: int) -> None:
-        """Counts the plan's features, and the terms of its scores, on `runs` more runs."""
-        assert self.plan is not None
-        own = self.plan.tables
-        more = [feature for each in self.plan.terms for feature in each.features]
-        counts = self.session.counts(self._work(runs, self.shard_runs), Tables((*own.features, *more)))
-        self.runs += runs
-        cells = own.cells
-        self._counts = self._counts + counts[:cells]
-        for number, each in enumerate(self.plan.terms):
-            self._terms[number] = self._terms[number] + counts[cells : cells + each.cells]
-            cells += each.cells
+    def aim(self, goal: Goal) -> None:
+        """From here on the event is for this goal."""
+        self.now = replace(self.now, goal=goal)
 
     def proposal(self) -> Candidate | None:
         """The best event or partition so far; None where too little was seen of any."""
-        if self.plan is None:
-            early = self.session.thinking(planned, self.pilot, self.goal, scores=False, lines=False)
-            return self.session.thinking(self._proposal, *early)
-        if not self.goal.bins:
-            return self._settled or self._best()[0]
-        return self.session.thinking(self._proposal, self._cross_fit(self.choose()), self._counts)
+        return self._think(Snapshot.candidate)
 
     def hasty(self) -> Candidate | None:
         """The same where there was no time for it: without scores that are not learned yet."""
-        self.hurried, self._every = True, False
+        self.now = replace(self.now, hurried=True, every=False)
         self.choose()
         return self.proposal()
 
-    def _proposal(self, chosen: SearchPlan, counts: Integers) -> Candidate | None:
-        if self.goal.bins and (partition := best_partition(chosen, counts, self.goal)) is not None:
-            return partition
-        single = self._settled or best(chosen, counts, self.goal)
-        return as_partition(single) if self.goal.bins and single is not None else single
+    def _settle(self, runs: int) -> None:
+        """Puts an event that people can read in place of the best one, or one on a score learned from all runs."""
+        self.now = self._think(Snapshot.simplify)
+        again = self._think(Snapshot.again) if runs > 0 else None
+        if again is not None:
+            found, table = self.now.best, self._count(runs, again)
+            self.now = self._think(Snapshot.settle, found, again, table)
 
-    def last(self, candidate: Candidate | None) -> Candidate:
-        """What is certified: the best, with whole numbers as such, or an output where nothing was seen often enough."""
-        candidate = candidate or everything(self.pilot)
-        if isinstance(candidate, PartitionProposal) or self.goal.bins:
-            return as_partition(candidate) if isinstance(candidate, Proposal) else candidate
-        return finished(candidate, self.pilot, self.goal)
+    def _think(self, step: Callable[..., Thought], *given: Any) -> Thought:
+        """What a step makes of what is known now; where time ends it, that stays."""
+        return self.session.thinking(step, self.now, *given)
+
+    def _count(self, runs: int, tables: Tables) -> Integers:
+        """What tables count of so many more runs."""
+        counts = self.session.counts(self._work(runs, self.shard_runs), tables)
+        self.now = replace(self.now, runs=self.now.runs + runs)
+        return counts
 
     def _work(self, runs: int, largest: int) -> list[Shard]:
         largest = min(self.shard_runs, largest)
-        work = self.session.grid(Stage.SEARCH, self.pair, runs, largest, start=self._next, done=self.runs)
+        work = self.session.grid(Stage.SEARCH, self.pair, runs, largest, start=self._next, done=self.now.runs)
         self._next += len(work)
         return work
 

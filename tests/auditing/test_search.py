@@ -129,8 +129,8 @@ def test_a_pair_that_has_enough_outputs_is_counted_on(engine: Engine) -> None:
         session.per_run = False
         found = screen(spec, session, runs=3 * PILOT_RUNS, certifying=100_000)
     (kept,) = found.looks
-    assert kept.runs > PILOT_RUNS
-    assert kept.pilot.runs == PILOT_RUNS
+    assert kept.now.runs > PILOT_RUNS
+    assert kept.now.pilot.runs == PILOT_RUNS
     assert found.runs == 3 * PILOT_RUNS
     assert kept.pair == 1  # 0.4 of loss apart, 24,000 runs a side: some thirty deviations
 

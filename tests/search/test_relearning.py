@@ -19,7 +19,7 @@ from dpaudit.search.crossfit import Coded, cross_fitted, learned_again, moved, r
 from dpaudit.search.explore import SearchPlan, best, narrowed, pilot_counts, plan, with_scores
 from dpaudit.search.goal import Goal
 from dpaudit.search.learning import scores_of
-from dpaudit.search.look import _not_negative, worth
+from dpaudit.search.look import Snapshot, _not_negative, worth
 from dpaudit.search.selection import propose
 from tests.auditing.looks import vectors
 from tests.cases import for_each
@@ -204,7 +204,7 @@ def asked(first: Reals, second: Reals, *, total: int, more: int) -> bool:
     counts = pilot_counts(chosen, pilot)
     folds = [each for terms in chosen.terms for each in cross_fitted(Coded.of(terms, pilot))]
     chosen, counts = with_scores(chosen, counts, [(each.halves[0], each.bins, each.counts) for each in folds])
-    return worth(best(chosen, counts, goal), chosen, counts, folds, goal, runs, more)
+    return worth(Snapshot(goal, pilot, runs=runs, plan=chosen, counts=counts, folds=tuple(folds)), more)
 
 
 @pytest.mark.long

@@ -23,6 +23,7 @@ from dpaudit.search.look import PILOT_RUNS, SEARCH_SHARE, SHOWN, Candidate, Look
 from dpaudit.search.selection import Proposal
 
 ROUND = 0.7  # of the runs of a round are those of the next
+FEWEST_SEEN = 32  # runs of a pair that is dropped: of fewer not even outputs that are all apart make an event
 HELD = 1 << 20  # outputs of all pairs held at a time while they are screened
 FEWEST_HELD = 1 << 9  # of one pair, however many there are
 
@@ -106,7 +107,9 @@ def screen(plan: Plan, session: Session, *, runs: int, certifying: int) -> Scree
                 with suppress(OutOfTime):  # the score of the round before stays
                     scores[look.pair] = excess(plan.claim, plan.pairs[look.pair].distance, look.proposal())
             looks.sort(key=lambda look: -scores[look.pair])
-            stay = max(witnesses, -(-len(looks) // 2))
+            if part < 1.0 and min(look.now.runs for look in looks) < FEWEST_SEEN:
+                continue
+            stay = witnesses if part == 1.0 else max(witnesses, -(-len(looks) // 2))
             explored.extend(
                 _entry(plan, look, f"dropped in screening round {turn + 1}", scores[look.pair]) for look in looks[stay:]
             )

@@ -32,7 +32,8 @@ class Defaults:
     def line(self) -> str:
         """The defaults as the header of a session prints them."""
         told = precedence(self.command, self.usual)
-        return f"profile {self.profile}, {told['runs']:,} runs an audit, seed {told['seed']}"
+        runs = f"{told['runs']:,} runs an audit" + ("" if "runs" in self.command else " whose test sets none")
+        return f"profile {self.profile}, {runs}, seed {told['seed']}"
 
     def settle(self, options: dict[str, Any]) -> dict[str, Any]:
         """The keywords of an audit: of the command line, then of its test, then the usual ones.
@@ -52,7 +53,7 @@ def plan(
     with other processes; None: it is drawn here, where the profile needs one.
 
     >>> plan(profile="ci", command={}, settings={"runs": 50_000}).line
-    'profile ci, 200,000 runs an audit, seed 0'
+    'profile ci, 200,000 runs an audit whose test sets none, seed 0'
     """
     chosen = DEFAULT if profile is None else profile
     usual: dict[str, Any] = {"runs": PROFILES[chosen], "confidence": CONFIDENCE, "seed": 0}

@@ -165,7 +165,7 @@ def ended(project: Path) -> Ended:
 
 def test_what_fails_and_what_does_not_and_how_it_adds_up(ended: Ended) -> None:
     assert ended.code == 1
-    assert f"dpaudit: profile dev, {RUNS:,} runs an audit, seed 3\n" in ended.out
+    assert f"dpaudit: profile dev, {RUNS:,} runs an audit whose test sets none, seed 3\n" in ended.out
     assert "2 failed, 2 passed" in ended.out
     short = ended.section("short test summary info")
     assert re.fullmatch(r"REFUTED epsilon >= [1-4]\.\d\d > 1", short[0].removeprefix(f"FAILED {PLACE} - ")), short

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from dpaudit.base.files import report_folder
 from dpaudit.errors import InvalidSpec
 from dpaudit.options import FEWEST_RUNS, IN_PROJECTS, OPTIONS, Option
 from dpaudit.pytest_plugin.records import PROFILES, Records, SessionState, plan, settings_of
@@ -62,6 +61,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if given.dpaudit_report is not None:
         if not given.dpaudit_report:
             raise pytest.UsageError("--dpaudit-report: must name a folder, got an empty name")
+        from dpaudit.base.files import report_folder
+
         folder = Path(os.path.abspath(config.invocation_params.dir / given.dpaudit_report))
         try:
             report_folder("--dpaudit-report", folder)

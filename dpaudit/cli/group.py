@@ -17,9 +17,7 @@ from dpaudit.cli.options import CommandLine, one_line, say, say_error
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.version import __version__
 
-FILES = frozenset(
-    ["PATH", "PATH...", "SPEC", "SPEC...", "FILE", "DIR", "RESULT...", "OLD", "NEW", "FINDING"]
-)  # of arguments and options
+FILES = {"PATH", "PATH...", "SPEC", "SPEC...", "FILE", "DIR", "RESULT...", "OLD", "NEW", "FINDING"}  # metavars
 INTERNAL, INTERRUPTED = 70, 130
 OBSERVE = "python -m audits.libraries.observe"
 OLD = {"verify": "bracket", "check": "check-proof"}  # names that commands had; they go on

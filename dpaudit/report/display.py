@@ -50,10 +50,10 @@ def plot(result: Any, kind: str | None, size: str | float | None, style: str) ->
     from dpaudit.report.figures.panel import laid_out
 
     with laid_out(size, style):
-        drawn = {each.name: each for each in drawings(result)}
+        drawn = {each.name.replace("-", "_"): each for each in drawings(result)}
     if not drawn:
         raise InvalidSpec(f"there is nothing to draw in {result!r}: it holds no numbers for a figure")
-    return drawn[next(iter(drawn)) if kind is None else validate.one_of("kind", kind.replace("_", "-"), tuple(drawn))]
+    return drawn[next(iter(drawn)) if kind is None else validate.one_of("kind", kind.replace("-", "_"), tuple(drawn))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ MEANINGS = {
     INDEPENDENT: "canaries answered independently, assumed and not shown; never decides",
     ESTIMATE: "a model of the scores, or nothing: a figure without a guarantee; never decides",
 }
-LESS = "; this line happens to be lower than the certified one; both are valid"
+LESS = "; this bound happens to be lower than the certified one; both are valid"
 OWN = "_lower"  # how the detail of an estimate names a bound on the claim's own parameter
 STEP = "one step"
 APART = "The bound is a statement of its own; here the test of the claim shows more."

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from dpaudit.sweeps.spec import axis, combinations
 __all__ = ["COLUMNS", "KINDS", "Sweep", "SweepInterrupted", "run_sweep", "sweep"]
 
 Fields = dict[str, Any]
+NAMED = 'a table is joined with tables, and results of trainings become one by name: Sweep.of({"DP-SGD": result})'
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -46,6 +48,15 @@ class Sweep(Displayed):
     name: str = "sweep"
     repeated: int = 0
 
+    def plot(self, kind: str | None = None, *, size: str | float | None = None, style: str = "screen") -> Any:
+        """A figure of the table, one of `KINDS`; an error says what it needs. `size`, `style` are those of any plot."""
+        from dpaudit.report.figures import panel, study
+
+        if kind not in KINDS:
+            return Displayed.plot(self, kind, size=size, style=style)
+        with panel.laid_out(size, style):
+            return getattr(study, kind)(self.rows)
+
     @classmethod
     def of(cls, results: Mapping[str, Decided], name: str = "trainings") -> "Sweep":
         """Results of `audit_training` and `audit_scores` as a table, a row for each under the name that it is given.
@@ -57,6 +68,8 @@ class Sweep(Displayed):
         >>> [(row["mechanism"], row["claimed"]) for row in Sweep.of({"small model": found}).rows]
         [('small model', 1.0)]
         """
+        if not isinstance(results, Mapping):
+            raise InvalidSpec(NAMED)
         return cls(tuple(row_of_scores(k, *each) for k, each in enumerate(results.items(), start=1)), name)
 
     def __add__(self, other: "Sweep") -> "Sweep":
@@ -65,7 +78,7 @@ class Sweep(Displayed):
         Raises `InvalidSpec` where a point of the other has the seed of one here, and is another audit.
         """
         if not isinstance(other, Sweep):
-            return NotImplemented
+            raise InvalidSpec(NAMED)
         by_seed, rows = {row["seed"]: row for row in self.rows}, list(self.rows)
         for row in other.rows:
             twin = None if row["seed"] is None else by_seed.get(row["seed"])
@@ -127,7 +140,7 @@ class Sweep(Displayed):
 
 TOPICS: tuple[Topic[Sweep], ...] = (
     Topic("points", Level.HEADLINE, lambda table: (sweep_headline(table.rows),)),
-    Topic("what holds", Level.PAGE_ONE, lambda table: sweep_lines(table.rows, table.repeated)[1:]),
+    Topic("what holds", Level.PAGE_ONE, lambda table: sweep_lines(table.rows, table.repeated)),
     Topic("mechanisms", Level.DETAIL, table=lambda table: mechanisms_table(table.rows)),
     Topic("how to read it", Level.DETAIL, lambda table: READING),
     Topic("not shown", Level.DETAIL, lambda table: NOT_SHOWN),
@@ -203,10 +216,9 @@ def sweep(
     [(0.5, 0.5, True), (2.0, 2.0, True)]
     """
     given = locals()
-    if pair is not None and pairs is not None:
-        raise InvalidSpec("give pair or pairs, one of the two")
-    if claim is not None and claims is not None:
-        raise InvalidSpec("give claim or claims, one of the two")
+    for one, several in (("pair", "pairs"), ("claim", "claims")):
+        if given[one] is not None and given[several] is not None:
+            raise InvalidSpec(f"give {one} or {several}, one of the two")
     grid = Grid(
         mechanisms=axis(mechanisms),
         parameters=combinations(parameters),
@@ -217,10 +229,7 @@ def sweep(
         options={name: axis(given[key]) for name, key in SWEEP_KEYS.items() if key in given},
         prove=prove,
     )
-
-    def engine() -> Engine:
-        return Engine(n_jobs, backend, isolation=isolation)
-
+    engine = partial(Engine, n_jobs, backend, isolation=isolation)
     return run_sweep(grid, engine, ledger=ledger, record=record, progress=progress)
 
 

@@ -74,6 +74,9 @@ class Grid:
         put("options", checked)
         put("parameters", tuple({key: plain_number(value) for key, value in each.items()} for each in self.parameters))
         put("mechanisms", tuple(_found(each, self.folder) for each in self.mechanisms))
+        names = set(map(_name, self.mechanisms))
+        if any(isinstance(value, Mapping) and key in names for each in self.parameters for key, value in each.items()):
+            raise InvalidSpec("parameters are those of all mechanisms; for others make two sweeps and join them with +")
         for axis in ("claims", "pairs"):
             _check_named(axis, getattr(self, axis), list(map(_name, self.mechanisms)))
         for name, values in self.axes.items():

@@ -15,10 +15,9 @@ from dpaudit.base.files import write_text, writing
 from dpaudit.base.numerals import down, p_text
 from dpaudit.base.quoting import clean
 from dpaudit.errors import InvalidSpec
-from dpaudit.report.figures.study import epsilon_text, is_beyond, is_refuted, together, truth
+from dpaudit.report.figures.study import certified_text, epsilon_text, is_beyond, is_refuted, together, truth
 from dpaudit.scores.result import ESTIMATE
 from dpaudit.sweeps.rows import COLUMNS, PARAMETERS, columns, parameters_of
-from dpaudit.sweeps.sentences import certified_text
 
 Fields = Mapping[str, Any]
 
@@ -102,7 +101,7 @@ POINTS: dict[str, Callable[[Fields], str]] = {  # columns of the table of points
     "seed": lambda row: str(row["base_seed"]),
     "verdict": verdict_text,
     "certified": lambda row: certified_text(row) if row["verdict"] else clean(row["error"] or "", 200),
-    "claimed": lambda row: "" if row["claimed_epsilon"] is None else f"{row['claimed_epsilon']:.4g}",
+    "claimed epsilon": lambda row: "" if row["claimed_epsilon"] is None else f"{row['claimed_epsilon']:.4g}",
     "estimate": lambda row: "" if row.get(ESTIMATE) is None else f"{row[ESTIMATE]:.3g}",
     "exact": lambda row: epsilon_text(truth(row)),
     "proved": lambda row: epsilon_text(row["proved"]),
@@ -110,7 +109,7 @@ POINTS: dict[str, Callable[[Fields], str]] = {  # columns of the table of points
     "p-value": lambda row: "" if row["p_value"] is None else p_text(row["p_value"]),
 }
 ALIKE = ("parameters", "claim", "runs", "procedure", "seed", "at delta")  # left out where all cells are one
-NUMBERS = ("estimate", "runs", "seed", "claimed", "exact", "proved", "at delta", "p-value")
+NUMBERS = ("estimate", "runs", "seed", "claimed epsilon", "exact", "proved", "at delta", "p-value")
 TABLE, GROWING = "sweep.csv", "sweep.csv.part"
 BY_RUNS = ("bound_against_runs", "power_curves")
 KINDS = ("claimed_against_certified", "bound_against_runs", "power_curves", "runs_to_refute")  # of figures
@@ -163,7 +162,7 @@ def drawings(rows: Rows) -> Iterator[Any]:
     """The figures that the table has something for, those by runs where there are several numbers of them."""
     from dpaudit.report.figures import study
 
-    sizes = {row["runs"] for row in rows if row["verdict"] is not None}
+    sizes = {row["runs"] for row in rows if row["verdict"] is not None} - {None}
     stopped = any(row["stopping"] == "anytime" for row in rows)
     for name, draw in zip(KINDS, study.KINDS, strict=True):
         if (len(sizes) > 1 or name not in BY_RUNS) and (stopped or name != "runs_to_refute"):

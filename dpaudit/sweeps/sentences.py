@@ -1,17 +1,17 @@
 """Sentences about a sweep: what was asked, what came out, and what its table does not say."""
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpaudit.base.numerals import bound, confidence_text, counted, p_text
+from dpaudit.base.numerals import confidence_text, counted, p_text
 from dpaudit.base.quoting import LONGEST_DATA, clean
 from dpaudit.base.validate import error_probability
-from dpaudit.report.figures.study import is_beyond, is_refuted, together
+from dpaudit.report.figures.study import certified_text, is_beyond, is_refuted, together
 from dpaudit.sweeps.rows import parameters_of
 
 MOST_REASONS = 6  # that a page lists, the most frequent first
+MOST_NAMED = 12  # points of a table whose first page has a line for each
 JOINT = 0.95  # what all bounds together would have, where nothing can be said of them as they are
 Fields = Mapping[str, Any]
 
@@ -21,15 +21,15 @@ READING = (
     "An exact value is the loss of that pair by the catalogue's formula; a proved one is an upper bound for all "
     "inputs, and stands only where a proof was found and checked. A claim may be true and neither refuted nor proved "
     "here.",
-    "Certified, claimed, exact and proved values of a point are epsilons at the same delta, that of its row.",
+    "Claimed, exact and proved values of a point are epsilons at the same delta, that of its row; a certified value is "
+    "one of the parameter that it names, the claim's own.",
     '"Refuted, alone" is refuted at its own confidence, and not together with the others (Holm); "above exact" marks a '
     "bound above the exact loss: it is wrong, as a few by chance may be.",
 )
 NOT_SHOWN = (
     "Not refuted means that these runs on this pair show nothing against the claim; it does not mean that the claim "
     "holds.",
-    "Each point has a seed of its own, made of the one asked for and of its question: no two points share a run, and "
-    "what is wrong with one says nothing about another.",
+    "No two points share a run, and what is wrong with one says nothing about another.",
     "A gap between certified and exact values is the price of finite runs and of the event that was found; it says "
     "nothing about the mechanism.",
 )
@@ -39,24 +39,20 @@ def sweep_headline(rows: Sequence[Fields]) -> str:
     """The one line of a sweep."""
     done = [row for row in rows if row["verdict"] is not None]
     refuted = sum(map(is_refuted, done))
-    without = len(rows) - len(done)
-    return (
-        f"{counted(len(rows), 'point')}: {refuted} refuted, {len(done) - refuted} not refuted, "
-        f"{without} without verdict"
-    )
+    kept, without = len(done) - refuted, len(rows) - len(done)
+    return f"{counted(len(rows), 'point')}: {refuted} refuted, {kept} not refuted, {without} without verdict"
 
 
 def sweep_lines(rows: Sequence[Fields], repeated: int = 0) -> tuple[str, ...]:
-    """The account of a sweep in a few lines: headline, error probability, why points have no verdict."""
-    lines = [sweep_headline(rows)]
-    taken = sum(bool(row["from_ledger"]) for row in rows)
-    if taken:
+    """What holds of a sweep in a few lines: each of few points, error probability, why points have no verdict."""
+    done = [row for row in rows if row["verdict"] is not None]
+    lines = []
+    if taken := sum(bool(row["from_ledger"]) for row in rows):
         lines.append(f"{counted(taken, 'result')} taken from the ledger, for the same questions, sources and versions")
     if repeated:
         lines.append(f"{counted(repeated, 'row')} left out: the same answer, of the same runs, as another row")
-    if any(row["verdict"] is not None for row in rows):
-        lines.append(chance(rows))
-    return (*lines, *without_verdict(rows))
+    lines += [sweep_row(row) for row in done if len(rows) <= MOST_NAMED]
+    return (*lines, *([chance(rows)] if done else []), *without_verdict(rows))
 
 
 def chance(rows: Sequence[Fields]) -> str:
@@ -87,30 +83,25 @@ def chance(rows: Sequence[Fields]) -> str:
 
 def without_verdict(rows: Sequence[Fields]) -> tuple[str, ...]:
     """Why points have no verdict, the most frequent reason first."""
-    reasons = Counter(
-        clean(row["error"] or "no reason was recorded", LONGEST_DATA) for row in rows if row["verdict"] is None
-    )
+    reasons: dict[str, list[str]] = {}
+    for name, _, reason in (sweep_row(row).partition(": no verdict: ") for row in rows if row["verdict"] is None):
+        reasons.setdefault(reason, []).append(name)
+    first = sorted(reasons.items(), key=lambda each: -len(each[1]))[:MOST_REASONS]
     lines = [
-        f"without verdict, {counted(number, 'point')}: {reason}" for reason, number in reasons.most_common(MOST_REASONS)
+        f"without verdict, {points[0] if len(points) == 1 else counted(len(points), 'point')}: {reason}"
+        for reason, points in first
     ]
     more = len(reasons) - MOST_REASONS
     return (*lines, f"and {counted(more, 'more reason')}") if more > 0 else tuple(lines)
 
 
 def sweep_row(row: Fields) -> str:
-    """One point on one line, as the command line tells it when it is done."""
+    """One point on one line."""
     name = clean(row["mechanism"])
     given = ", ".join(f"{key}={clean(value)}" for key, value in parameters_of(row).items())
     what = f"{name}({given})" if given else name
     if row["verdict"] is None:
         return f"{what}: no verdict: {clean(row['error'] or 'no reason was recorded', LONGEST_DATA)}"
-    verdict = row["verdict"].lower().replace("_", " ")
-    return f"{what}: {row['claim']} {verdict}, {certified_text(row)} on {row['runs_used']:,} runs"
-
-
-def certified_text(row: Fields) -> str:
-    """The certified bound in the claim's own parameter, rounded down."""
-    above = row["claimed"] if is_refuted(row) else None
-    name = row["parameter"] if row["claimed"] is not None else "epsilon"
-    value = row["lower"] if row["claimed"] is not None else row["epsilon_lower"]
-    return "no bound on epsilon" if value is None else f"{name} >= {bound(float(value), above=above)}"
+    # trainings and scores are no runs
+    spent = f" on {row['runs_used']:,} runs" if row["runs"] and row["runs_used"] else ""
+    return f"{what}: {row['claim']} {row['verdict'].replace('_', ' ')}, {certified_text(row)}{spent}"

@@ -124,6 +124,7 @@ def swept() -> Sweep:
     """Two points of a grid, one of them without a verdict."""
     point = dict.fromkeys(COLUMNS) | {"point": 1, "mechanism": "laplace", "confidence": 0.99, "verdict": "REFUTED"}
     point |= {"parameter": "epsilon", "base_seed": 0, "claimed": 1.0, "claimed_epsilon": 1.0, "delta": 0.0}
+    point["claim"] = "1-DP"
     numbers = {"lower": 1.5, "epsilon_lower": 1.5, "p_value": 1e-9, "runs": 500}
     return Sweep((point | numbers, point | {"point": 2, "verdict": None, "error": "too few runs", "runs": 2}))
 

@@ -120,7 +120,7 @@ def test_estimates_that_show_more_or_are_many_keep_the_page() -> None:
     certified, product, model = first.lines
     lines = (certified, replace(product, lower=1.5), model, replace(model, method="other", value=1.0))
     text = str(replace(first, lines=lines))
-    lower = "(product); this line happens to be lower than the certified one; both are valid; never decides"
+    lower = "(product); this bound happens to be lower than the certified one; both are valid; never decides"
     assert f"epsilon >= 1.50 at delta 1e-05 {lower}\n" in text
     assert "happens to be lower" not in str(first)
     many = replace(first, lines=(*lines, replace(model, method="third", value=2.0)))

@@ -82,7 +82,7 @@ def test_a_figure_is_chosen_by_its_name_and_kept_in_a_file(tmp_path: Path) -> No
     held = example.result()
     assert held.plot().name == "distributions"
     assert held.plot("trade-off").save(tmp_path / "square.svg").read_text().startswith("<?xml")
-    with pytest.raises(InvalidSpec, match="kind must be one of distributions, trade-off"):
+    with pytest.raises(InvalidSpec, match="kind must be one of distributions, trade_off"):
         held.plot("roc")
     with pytest.raises(InvalidSpec, match="nothing to draw"):
         SuiteResult((), 0.99).plot()

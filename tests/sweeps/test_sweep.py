@@ -92,8 +92,10 @@ def test_the_grid_is_whole_and_what_cannot_be_asked_is_a_row_that_says_why(catal
     assert catalogue_sweep.exit_code == 3
     lines = str(catalogue_sweep).splitlines()
     assert lines[0].startswith("12 points: 2 refuted, 2 not refuted, 8 without verdict")
-    assert "Each of the 12 bounds is wrong with probability at most 0.001; all hold together with" in lines[1]
-    assert "at least 0.988 " in lines[1]
+    assert "laplace(epsilon=0.5): 0.5-DP NOT REFUTED, epsilon >= 0." in lines[1]
+    assert "laplace.half_noise(epsilon=2.0): 2-DP REFUTED, epsilon >= " in lines[4]
+    assert "Each of the 12 bounds is wrong with probability at most 0.001; all hold together with" in lines[5]
+    assert "at least 0.988 " in lines[5]
 
 
 def test_a_row_holds_what_the_audit_says_and_truth_and_proof_where_they_are_known(catalogue_sweep: Sweep) -> None:
@@ -149,7 +151,7 @@ def test_each_mechanism_may_have_a_claim_and_a_pair_of_its_own_and_tables_are_jo
     both = sum([own, sweep(["laplace", "dpaudit.catalogue.additive:geometric"], **asked)])
     assert [row["mechanism"] for row in both.rows] == ["hint", "hint", "leak", "leak", "laplace", "geometric"]
     assert [row["point"] for row in both.rows] == [*range(1, 7)]
-    with pytest.raises(TypeError):
+    with pytest.raises(InvalidSpec, match=r'by name: Sweep.of\({"DP-SGD": result}\)$'):
         own + 1  # type: ignore[operator]
 
 
@@ -213,7 +215,8 @@ def test_what_cannot_be_printed_and_an_internal_error_are_rows_too(monkeypatch: 
         ({"claim": {"leek": 1.0}}, "claims: there is no mechanism 'leek'; did you mean 'leak'"),
         ({"claim": {}}, "leak: an audit needs a claim, such as"),
         ({"pair": None}, "leak: an audit needs two datasets"),
-        ({"claim": "2*time", "parameters": {"times": 1.0}}, "the program has no time"),
+        ({"claim": "2*time", "parameters": {"times": 1.0}}, r"'2\*time' needs a parameter 'time'; .*: times"),
+        ({"parameters": {"leak": {"times": [1.0]}}}, "two sweeps and join them with"),
         ({"claim": lambda given: given}, r"TypeError.*'given'; it is called with those parameters.*, of: none"),
     ],
 )
@@ -255,6 +258,8 @@ def test_trainings_and_scores_are_rows_and_no_estimate_is_a_bound() -> None:
     assert "estimate, not certified" in both.plot().svg
     assert both.columns.index("estimate") == both.columns.index("pair") - 1
     assert "estimate" in str(both.explain())
+    with pytest.raises(InvalidSpec, match="what this figure shows: runs and a verdict on a claim that is known"):
+        both.plot("power_curves")
 
 
 # --- the ledger --------------------------------------------------------------------------------------------------

@@ -118,6 +118,23 @@ def grouped(
     return {name: dict(sorted(series.items())) for name, series in lines.items()}
 
 
+def certified_text(row: Row) -> str:
+    """The certified bound in the claim's own parameter, rounded down."""
+    curve = row["claimed"] is None
+    name, value = ("epsilon", row["epsilon_lower"]) if curve else (row["parameter"], row["lower"])
+    above = row["claimed"] if is_refuted(row) else None
+    return "no bound on epsilon" if value is None else f"{name} >= {bound(float(value), above=above)}"
+
+
+def otherwise_refuted(row: Row) -> str:
+    """What refutes the claim where the bound on epsilon does not: one on its own parameter, or the p-value."""
+    claimed, lower = number_of(row, "claimed_epsilon"), number_of(row, "epsilon_lower")
+    if not is_refuted(row) or claimed is None or lower is None or lower > claimed:
+        return ""
+    own = number_of(row, "claimed") is not None and row["lower"] not in (None, lower)
+    return f", REFUTED as {row['claim']}: {certified_text(row)}" if own else ", REFUTED by its p-value"
+
+
 COLUMNS = ("mechanism", "claimed", "certified, at least", "exact", "proved, at most", "estimate", "verdict")
 MOST_ROWS = 60  # beyond which a mechanism has one row, and not one for each of its parameters
 
@@ -135,7 +152,10 @@ def claimed_against_certified(rows: Sequence[Row]) -> Drawing:
     ]
     used = [row for row, _ in held]
     left = _left_out(rows, used, "claimed_epsilon and epsilon_lower")
-    names = labels(used, mechanism=True)
+    deltas = [number_of(row, "delta") or 0.0 for row in used]
+    mixed, own = len(set(deltas)) > 1, [otherwise_refuted(row) for row in used]
+    at = [f", delta {delta:.3g}" if mixed and delta else "" for delta in deltas]
+    names = ["".join(each) for each in zip(labels(used, mechanism=True), at, own, strict=True)]
     whole = names if len(set(names)) <= MOST_ROWS else [_word(row, "mechanism") for row in used]
     places = {name: place for place, name in enumerate(dict.fromkeys(whole))}
     audits = [
@@ -152,11 +172,15 @@ def claimed_against_certified(rows: Sequence[Row]) -> Drawing:
         )
         for name, (row, holds) in zip(whole, held, strict=True)
     ]
-    panel = rows_of([Name(name) for name in places], audits, "epsilon")
+    panel = rows_of([*map(Name, places)], audits, "epsilon, at each row's delta" if mixed else "epsilon")
     text = (
         f"{counted(len(used), 'audit')}: for each what was claimed, an upright stroke, and what is certified, a mark. "
         "A mark to the right of its stroke exceeds the claim."
     )
+    if any(own):
+        text += " A diamond that is not to the right refutes its claim otherwise: its name says how."
+    if mixed:
+        text += " Deltas differ: a row that names none is at delta 0."
     if any(audit.alone for audit in audits):
         text += " A hollow diamond is refuted at its own confidence, and not together with the others (Holm)."
     if any(audit.beyond for audit in audits):
@@ -170,8 +194,8 @@ def claimed_against_certified(rows: Sequence[Row]) -> Drawing:
 def _cells(name: str, audit: Audit) -> tuple[str, ...]:
     lower = "" if audit.lower is None else bound(audit.lower)
     estimate = "" if audit.estimate is None else f"{audit.estimate:.3g}"
-    verdict = ("REFUTED, alone" if audit.alone else "REFUTED") if audit.refuted else "not refuted"
-    verdict += ", above the exact loss" if audit.beyond else ""
+    verdict = f"REFUTED{', alone' * audit.alone}" if audit.refuted else "not refuted"
+    verdict += ", above the exact loss" * audit.beyond
     return name, f"{audit.claimed:.4g}", lower, epsilon_text(audit.exact), epsilon_text(audit.upper), estimate, verdict
 
 

@@ -4,6 +4,7 @@ import ast
 import contextlib
 import functools
 import numbers
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -229,6 +230,9 @@ def epsilon_of(text: str, parameters: Mapping[str, Any]) -> float:
     >>> epsilon_of("2*eps", {"eps": 0.5, "c": 3})
     1.0
     """
+    if strange := [word for word in re.findall(r"\b[A-Za-z_]\w*", text) if word not in parameters]:
+        known = f"of this mechanism the sweep has: {', '.join(parameters) or 'none'}"
+        raise InvalidSpec(f"the claim {text!r} needs a parameter {strange[0]!r}; {known}")
     return above(value_of(text, stated(parameters)))
 
 

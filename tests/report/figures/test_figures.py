@@ -248,6 +248,11 @@ def test_claimed_against_certified_names_each_mechanism_and_says_what_it_left_ou
     assert "3 rows of the table had no numbers" in drawing.description
     said = ["".join(each.itertext()) for each in tree(drawing.svg).iter(f"{SVG}text")]
     assert {"laplace", "broken", "trained", "less", "∞", "estimate, not certified", "exact loss"} <= {*said}
+    own = row(claim="0.4-GDP", parameter="mu", claimed=0.4, lower=0.5, delta=1e-5, epsilon_lower=0.9, verdict="REFUTED")
+    drawing = study.claimed_against_certified([row(mechanism="mean"), own])
+    assert drawing.rows[1][0] == "laplace, delta 1e-05, REFUTED as 0.4-GDP: mu >= 0.500"
+    assert "epsilon, at each row's delta" in ["".join(each.itertext()) for each in tree(drawing.svg).iter(f"{SVG}text")]
+    assert "refutes its claim otherwise: its name says how. Deltas differ" in drawing.description
     many = [
         row(mechanism=f"m{k % 40}", **{"parameters.epsilon": float(k), "claimed_epsilon": 1.0 + k}) for k in range(80)
     ]

@@ -85,16 +85,16 @@ BUDGET = {
     "search": 3_720,
     "scores": 3_200,
     "auditing": 4_060,
-    "verify": 12_930,
-    "report": 3_320,
+    "verify": 12_940,
+    "report": 3_340,
     "ledger": 1_960,
     "catalogue": 11_710,
     "spec": 1_110,
     "api": 460,
-    "sweeps": 1_480,
+    "sweeps": 1_490,
     "training": 1_680,
     "cli": 2_410,
-    "pytest_plugin": 930,
+    "pytest_plugin": 940,
 }
 SLACK = 100  # lines that a room may lie below its budget, before this is lowered
 LONGEST = 700  # lines of a module

@@ -195,7 +195,7 @@ def test_ones_own_is_swept_calibrated_and_audited_from_python(
 ) -> None:
     code, text = ran(capfd, "sweep", "sweep.toml", "--report", "out", "--jobs", "1")
     assert "4 points: 4 refuted, 0 not refuted, 0 without verdict" in text, text
-    assert (code, "leak(bits=2.0): 2-bit DP refuted, bits >= " in text) == (0, True), text
+    assert (code, "leak(bits=2.0): 2-bit DP REFUTED, bits >= " in text) == (0, True), text
     asked: dict[str, Any] = {"pair": (1, 0), "claim": BitsDP(1.0), "relation": "local", "runs": 2_000, "n_jobs": 1}
     result = dpaudit.audit(leak, **asked)
     assert (result.claim.relation, result.verdict) == (Relation.LOCAL, dpaudit.Verdict.REFUTED)

@@ -166,7 +166,7 @@ def _event(facts: AuditFacts) -> tuple[str, ...]:
         f'which search took to be likelier on the {result.witness.p_side} dataset of the pair "{clean(pair["name"])}":',
         f"first   {data_text(pair['first'])}",
         f"second  {data_text(pair['second'])}",
-        *([f"why     {clean(reasons[pair['name']])}"] if pair["name"] in reasons else []),
+        *([f"why     {clean(reasons[pair['name']], LONGEST_DATA)}"] if pair["name"] in reasons else []),
         *ending_lines(result),
     )
 
@@ -255,7 +255,7 @@ def _made_with(facts: AuditFacts) -> tuple[str, ...]:
         times = (("wall_s", "elapsed"), ("cpu_s", "of CPU"))
         spent = [f"{provenance[key]:.1f} s {word}" for key, word in times if key in provenance]
         spent += [
-            f"{key} {clean(provenance[key])}" for key in ("n_jobs", "backend", "isolation") if provenance.get(key)
+            f"{key} {clean(provenance[key])}" for key in filter(provenance.get, ("n_jobs", "backend", "isolation"))
         ]
         lines.append(f"started {clean(provenance['started'])}, {', '.join(spent)}")
     if provenance.get("max_time_s") is not None:
@@ -338,7 +338,7 @@ def _datasets(result: AuditResult) -> tuple[str, ...]:
         first, second = data_text(pair["first"]), data_text(pair["second"])
         further = f"Compared, they are further apart than stated, {shown}; that they count as neighbours is on trust"
         lines.append(f'Pair "{clean(pair["name"])}"{steps}: {first} against {second}. {ADJACENCY.get(shown, further)}.')
-        lines += [f"Why this pair: {clean(reasons[pair['name']])}."] if pair["name"] in reasons else []
+        lines += [f"Why this pair: {clean(reasons[pair['name']], LONGEST_DATA)}."] if pair["name"] in reasons else []
     if len(pairs) > MOST_PAIRS:
         lines.append(f"{counted(len(pairs) - MOST_PAIRS, 'more pair')}; the record, the JSON file, has all of them.")
     for user in dict.fromkeys(pair["user"] for pair in pairs if "user" in pair):

@@ -59,13 +59,9 @@ def facts(bracket: Bracket) -> list[tuple[str, str]]:
     parts = [("meaning", meaning(bracket))]
     if bracket.lower is not None:
         parts.append(("lower", lower_text(bracket.lower) + mark(bracket, bracket.lower)))
-    parts += [
-        (
-            "exact" if is_exact(each) else "lower" if from_below(each) else "upper",
-            upper_text(each) + mark(bracket, each),
-        )
-        for each in bracket.uppers
-    ]
+    for each in bracket.uppers:
+        title = "exact" if is_exact(each) else "lower" if from_below(each) else "upper"
+        parts.append((title, upper_text(each) + mark(bracket, each)))
     parts += [(NOTHING, reason) for reason in bracket.reasons]
     if bracket.contradictory:
         parts.append(("beware", contradiction(bracket)))

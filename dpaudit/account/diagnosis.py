@@ -21,19 +21,7 @@ from dpaudit.events import Event, Partition, TwoEvents
 from dpaudit.events.event import is_one
 from dpaudit.events.features import Coordinate, Whole, spell
 from dpaudit.events.joint import Difference, Equal
-from dpaudit.outputs.canonical import (
-    ABSENT,
-    CLASS,
-    DTYPE,
-    KEY,
-    LENGTH,
-    MESSAGE,
-    NONE,
-    NOT_A_NUMBER,
-    ORDER,
-    TYPE,
-    Path,
-)
+from dpaudit.outputs.canonical import ABSENT, CLASS, DTYPE, KEY, LENGTH, MESSAGE, NONE, NOT_A_NUMBER, ORDER, TYPE, Path
 from dpaudit.results.observations import FIRST_CALLS, Diagnosis, PlaceValues, Typical
 from dpaudit.results.result import AuditResult
 

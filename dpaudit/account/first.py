@@ -391,7 +391,7 @@ def differ(result: AuditResult) -> str:
     if "users" in result.adjacency[result.witness.pair : result.witness.pair + 1] and pair["distance"] == 1:
         head += ", which differ by one user with all of their records"
     if len(result.spec["pairs"]) > 1:
-        head += f', the pair "{clean(pair["name"])}" of {len(result.spec["pairs"]):,}'
+        head = f'Of {len(result.spec["pairs"]):,} pairs tried, "{clean(pair["name"])}" told most. {head}'
     both = f"{head}: {texts[0]} (the first) and {texts[1]} (the second)."
     if None in lists:
         return both

@@ -28,6 +28,7 @@ from dpaudit.results.provenance import RECORD
 from dpaudit.results.result import AuditResult, fingerprint
 from dpaudit.results.suite import SuiteEntry
 
+DECIDED = ("owner", "unit", "releases", "source")  # of the record, without which nobody decides on a release
 RARE = 10  # fewer hits hardly distinguish an event from chance
 
 ENOUGH = "It would have caught what the table says, and may have missed what is smaller or rarer."
@@ -72,18 +73,17 @@ def _ratio(result: AuditResult) -> tuple[str, ...]:
         return ()
     times = ratio_text(math.exp(lower) * (1.0 - 1e-12))
     off = "" if certificate.delta <= 0.0 else f", after {delta_text(certificate.delta)} is taken off its probability"
+    side, other = f"the {result.witness.p_side}", result.witness.q_side
     if isinstance(result.evidence, Binned) or result.blocks:  # a statement about several events together
-        return (f"Found: outputs that are at least {times} times as probable with one dataset as with the other{off}.",)
-    side, other = result.witness.p_side, result.witness.q_side
-    return (
-        f"Found: outputs that are at least {times} times as probable with the {side} dataset as with the {other}{off}.",
-    )
+        side, other = "one", "other"
+    how = f"{times} times as probable with {side} dataset as with the {other}{off}"
+    return (f"Found: outputs that are at least {how}.",)
 
 
 def before(result: AuditResult) -> tuple[str, ...]:
     """What whoever relies on the claim has to ask: who is protected, whether the pairs are the worst, what was seen."""
     tried, hand = kinds_tried(result), "" if result.provenance.get("reasons") else ", given by hand"
-    of = f" made of the given data: {tried}" if tried else f"{hand}; data= makes unfriendly ones (outliers, NaN)"
+    of = f" made of the given data: {tried}" if tried else f"{hand}; ask for hard cases (data=): outliers, NaN"
     of = f"Tried: {counted(len(result.spec['pairs']), 'pair')}{of}. Other data may lose more."
     lines = [f"Who is protected? {' '.join(unit(result))}", f"Are these the worst neighbours? {of}"]
     if not result.evidence.runs:
@@ -102,10 +102,10 @@ def missing(facts: AuditFacts) -> tuple[str, ...]:
     left += ["the parts of outputs that the first line names"] if unseen(result) else []
     if result.bracket is None or result.bracket.verdict is not BracketVerdict.PROVED:
         left.append("a proof of the claim (dpaudit bracket)")
-    if names := [RECORD[key] for key in ("owner", "unit") if key not in given]:
-        left.append(f"{' and '.join(names)} (record)")
+    if names := [RECORD[key] for key in DECIDED if key not in given]:
+        left.append(f"in the record: {', '.join(names)}")
     if table is not None and table.rows[-1][1:] == (UNSURE,):
-        left.append(f"enough runs for leaks that show once in {table.rows[-1][0]}")
+        left.append(f"enough runs to catch leaks that show in 1 of {table.rows[-1][0]}")
     return (sentence("; ".join(left)),) if left else ()
 
 
@@ -153,7 +153,7 @@ UNITS: Mapping[str | None, str] = {
     None: "You did not say who counts as a neighbour (relation = ...). If these two datasets are not neighbours, this "
     "result says nothing.",
 }
-WHOSE = "A person with several records is not covered."
+WHOSE = "Whether anybody has several records was not checked; whoever has is not covered."
 WHOSE_USER = "A person who is several users, as by several accounts, is not covered."
 WHOSE_RECORD = "A person who hands over several records is not covered for all of them."
 WHOSE_OF = {Relation.LOCAL.value: WHOSE_RECORD, Relation.ADD_OR_REMOVE_USER.value: WHOSE_USER}

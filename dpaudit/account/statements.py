@@ -11,17 +11,7 @@ from dataclasses import replace
 
 from dpaudit.account.bracketed import sentences, upper_text
 from dpaudit.account.section import Table
-from dpaudit.base.numerals import (
-    bound,
-    counted,
-    decimals,
-    down,
-    least_text,
-    odds,
-    p_text,
-    up,
-    wrong,
-)
+from dpaudit.base.numerals import bound, counted, decimals, down, least_text, odds, p_text, up, wrong
 from dpaudit.base.quoting import LONGEST_DATA, clean, line, standing
 from dpaudit.base.validate import error_probability, exact
 from dpaudit.certify import Binned, Certificate
@@ -506,12 +496,12 @@ def caught(name: str, least: Callable[[float], float | None], note: str = SPREAD
     leak shows in 1 of  caught (19 of 20 times) from
     2 runs              epsilon 1.24
     10 runs             epsilon 1.24
-    100 runs or more    nothing is sure to be caught
+    100 runs, or rarer  nothing is sure to be caught
     """
     losses = [(f"{round(1 / mass):,} runs", least(mass)) for mass in MASSES]
     seen = itertools.takewhile(lambda each: each[1] is not None and each[1] < math.inf, losses)
     shown = [(runs, f"{name} {least_text(loss or 0.0)}") for runs, loss in seen]
-    rarer = [(f"{losses[len(shown)][0]} or more", UNSURE)] if len(shown) < len(losses) else []
+    rarer = [(f"{losses[len(shown)][0]}, or rarer", UNSURE)] if len(shown) < len(losses) else []
     title = f"smallest {name} that would be caught, by how often the revealing output occurs"
     return Table(title, ("leak shows in 1 of", f"caught ({TIMES}) from"), (*shown, *rarer), note=note, below=True)
 

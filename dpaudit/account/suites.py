@@ -1,5 +1,6 @@
 """Sentences about several audits at one suite confidence, and about findings that somebody answers for."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from shlex import quote
@@ -27,9 +28,10 @@ from dpaudit.account.statements import (
     unseen,
     until_text,
 )
-from dpaudit.base.numerals import confidence_text, counted, p_text
+from dpaudit.base.numerals import confidence_text, counted, least_text, p_text
 from dpaudit.base.quoting import LONGEST_DATA, LONGEST_REASON, clean
 from dpaudit.base.validate import error_probability
+from dpaudit.certify.certifiers import MASSES
 from dpaudit.results.display import Verdict
 from dpaudit.results.result import fingerprint
 from dpaudit.results.suite import Acceptance, Reviewed, SuiteEntry, SuiteResult
@@ -159,6 +161,7 @@ def accepted_text(acceptance: Acceptance, path: object, before: Acceptance | Non
 
 AUDITS = "Audits of differential privacy claims"
 ACTION = "needs action"
+BROKEN = "known to be broken: do not rely on these"
 HEAD = ("audit", "verdict", "why", "certified", "claimed", "p-value (Holm)")
 NO_FILE = "--dpaudit-report DIR writes the whole account"
 MOST_ODD, MOST_CURES = 2, 2  # audits that need action, and things to do, on the first page of twelve lines
@@ -214,9 +217,13 @@ def why(entry: SuiteEntry) -> str:
     if result is None:
         return error or "no reason was recorded"
     reason = clean(entry.accepted.reason, LONGEST_DATA) if entry.covered and entry.accepted is not None else ""
+    found, least = cause(result), result.least_found(MASSES[0]) if result.evidence.runs else None
+    sure = least is not None and least < math.inf
+    caught = f"caught at best from {result.claim.parameter} {least_text(least)} on; " if sure else ""
+    tried = "" if found else f"{caught}{counted(len(result.spec['pairs']), 'pair')} tried"
     bits = bound_lines(result)[0] if result.representation_refuted and not result.refuted else ""
     trust = f"if {believed(result)}" if result.on_trust and not bits else ""
-    return "; ".join(filter(None, (cause(result), bits, reason, trust, unseen(result), error)))
+    return "; ".join(filter(None, (found, tried, bits, reason, trust, unseen(result), error)))
 
 
 def needs_action(entry: SuiteEntry) -> bool:
@@ -227,7 +234,9 @@ def needs_action(entry: SuiteEntry) -> bool:
 
 def group_of(entry: SuiteEntry) -> str:
     """Under which head of a table it stands."""
-    return ACTION if needs_action(entry) else "accepted" if entry.covered else "as expected"
+    if needs_action(entry):
+        return ACTION
+    return "accepted" if entry.covered else BROKEN if kind_of(entry) in (KNOWN, KNOWN_BITS) else "as expected"
 
 
 def in_order(suite: SuiteResult) -> list[int]:
@@ -295,6 +304,10 @@ def _of_which(suite: SuiteResult, rule: "FindingRule", every: Sequence["Reported
     return f"{rule.short.removesuffix('.')} ({', '.join([*names, *more])})."
 
 
+def _to_act(suite: SuiteResult) -> tuple[str, ...]:
+    return _first(action_lines(suite), MOST_ODD, "more audit", f": {names_in(suite, ACTION, MOST_ODD)}")
+
+
 def _to_do(suite: SuiteResult) -> tuple[str, ...]:
     lines = tuple(" ".join(each) for each in cures(suite))
     return _first(lines, MOST_CURES, "more thing", " to do") or not_private(*suite.results)
@@ -304,6 +317,12 @@ def _first(lines: tuple[str, ...], most: int, what: str, more: str = "") -> tupl
     """The first lines, and how many more there are."""
     left = len(lines) - most
     return *lines[:most], *([f"and {counted(left, what)}{more}"] if left > 0 else ())
+
+
+def names_in(suite: SuiteResult, group: str, first: int = 0) -> str:
+    """The names of the audits of a group, from one of them on."""
+    names = [clean(each.name) for place in in_order(suite) if group_of(each := suite.entries[place]) == group]
+    return clean(", ".join(names[first:]), LONGEST_REASON)
 
 
 def _every(suite: SuiteResult) -> tuple[str, ...]:
@@ -316,7 +335,7 @@ SUITE_TOPICS: tuple[Topic[SuiteResult], ...] = (
     Topic("verdicts", Level.HEADLINE, lambda suite: (suite_headline(suite),)),
     Topic("about", Level.PAGE_ONE, lambda suite: filter(None, (suite_about(suite),))),
     Topic("asked", Level.PAGE_ONE, lambda suite: suite_question(suite)[:1]),
-    Topic(ACTION, Level.PAGE_ONE, lambda suite: _first(action_lines(suite), MOST_ODD, "more audit")),
+    Topic(ACTION, Level.PAGE_ONE, _to_act),
     Topic("accepted", Level.PAGE_ONE, lambda suite: reviewed_lines(suite.reviewed)[:1]),
     Topic("what to do", Level.PAGE_ONE, _to_do),
     Topic("not looked at", Level.PAGE_ONE, lambda suite: (not_looked_at(*suite.results),)),

@@ -58,9 +58,7 @@ LONGEST_S = 1e9  # seconds; a longer time is no time, and would not be a number 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT = "%SRCROOT%"
 FINGERPRINT = "dpauditFinding/v1"
-TRACKED = (
-    "primaryLocationLineHash"  # the only key that GitHub compares; it must differ between two findings of one line
-)
+TRACKED = "primaryLocationLineHash"  # the only key that GitHub compares; two findings of one line differ in it
 SUCCESSFUL = (0, 1, 4)  # exit codes of a run in which every audit came to a verdict
 HERE = "."  # where nothing says which file a finding is about
 
@@ -210,12 +208,8 @@ def _invocation(suite: SuiteResult) -> dict[str, Any]:
         entries["startTimeUtc"] = begun[0]
     if missing:
         entries["toolExecutionNotifications"] = [
-            {
-                "level": "error",
-                "message": {"text": literal(finding.sentence)},
-                "associatedRule": {"id": finding.rule.id},
-            }
-            for finding in missing
+            {"level": "error", "message": {"text": literal(each.sentence)}, "associatedRule": {"id": each.rule.id}}
+            for each in missing
         ]
     return entries
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from dpaudit.account import Account, Level, Section, account
-from dpaudit.account.suites import HEAD, cures, flat, in_order, kind_of, needs_action, row_of
+from dpaudit.account.suites import BROKEN, HEAD, cures, flat, in_order, kind_of, names_in, needs_action, row_of
 from dpaudit.base.quoting import clean
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteResult
@@ -62,6 +62,7 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = (), links: 
         row[0] = f"[{row[0]}]({LONG}#audit-{place + 1})"
     rest = Counter(map(kind_of, entries[len(odd) :]))
     counts = "; ".join(f"{count:,} {kind}" for kind, count in rest.items())
+    broken = f". **{BROKEN.capitalize()} ({escape(names)}).**" if (names := names_in(suite, BROKEN)) else ""
     cured = [f"- **{escape(short)}** {escape(cure)}" for short, cure in cures(suite)]
     accepted = [*told["accepted"].lines, *told["accepted findings"].lines][: 1 + MOST_ACCEPTED]
     return page(
@@ -69,7 +70,7 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = (), links: 
         [f"**{escape(told.headline)}**"],
         *([listed(told["about"].lines)] if told["about"].lines else []),
         *([table(HEAD[:-1], (row[:-1] for row in cells))] if cells else []),
-        *([[escape(f"{'The rest' if odd else 'All'}: {counts}")]] if rest else []),
+        *([[escape(f"{'The rest' if odd else 'All'}: {counts}") + broken]] if rest else []),
         *([cured[:MOST_CURES]] if cured else []),
         *([listed(map(flat, accepted))] if accepted else []),
         *([[f"The long form: [{LONG}]({LONG})"]] if links else []),

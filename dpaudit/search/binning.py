@@ -4,7 +4,7 @@ Bins are a fine even grid where that fits (two nanoseconds a value), and explici
 or spread over many scales. Labels say how tokens are printed: those of the outputs, and whole outputs as written.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -242,16 +242,16 @@ def written(
             node[path[-1]] = text
     heads = {path[:end] for path in places for end in range(len(path))}
     types = {head: outputs.labels.get(int(outputs.column((*head, TYPE)).tokens[row])) for head in heads}
-    return _nested(tree, (), [head for head, kind in types.items() if kind == "type tuple"])
+    return _nested(tree, (), types)
 
 
-def _nested(node: Any, path: Path, tuples: Collection[Path]) -> str:
+def _nested(node: Any, path: Path, types: Mapping[Path, str | None]) -> str:
     if not isinstance(node, dict):
         return str(node)
-    entries = {step: _nested(each, (*path, step), tuples) for step, each in node.items()}
-    if all(isinstance(step, int) for step in node):
+    entries = {step: _nested(each, (*path, step), types) for step, each in node.items()}
+    if all(isinstance(step, int) for step in node) and types.get(path) != "type dict":
         inner = ", ".join(entries.values())
-        return f"({inner})" if path in tuples else f"[{inner}]"
+        return f"({inner})" if types.get(path) == "type tuple" else f"[{inner}]"
     return f"{{{', '.join(_entry(step, text) for step, text in entries.items())}}}"
 
 

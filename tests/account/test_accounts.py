@@ -90,7 +90,7 @@ def test_a_suite_of_many_surprises_is_a_page_that_names_them() -> None:
     suite = example.reviewed_suite()
     text = str(replace(suite, entries=suite.entries * 3))
     assert len(text.split("\n")) == OF_SUITE
-    assert "and 7 more audits" in text
+    assert "and 7 more audits: noisy sum, " in text
     assert "The claim is refuted (noisy sum, noisy sum, noisy sum). Repair" in text
     alone = str(SuiteResult((SuiteEntry("it", Verdict.NOT_REFUTED, made("refuted")),), 0.999))
     assert "The claim is refuted. Repair" in alone

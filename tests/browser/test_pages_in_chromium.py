@@ -40,21 +40,21 @@ def test_the_table_is_sorted_and_filtered_by_keys_alone(tab: Tab, folder: Path) 
     heads = f"{rows}.filter(each => each.cells.length === 1).map(each => each.textContent.trim())"
     shown = f"{rows}.filter(each => each.cells.length > 1).map(each => each"
     every = tab.run(f"{shown}.cells[0].textContent.trim())")
-    assert tab.run(heads) == ["Needs action (3)", "As expected (8)"]
+    assert tab.run(heads) == ["Needs action (3)", "Known to be broken: do not rely on these (1)", "As expected (7)"]
     assert tab.run("document.querySelector('.filter').offsetHeight") > 0
     press = "document.querySelectorAll('.audits th button')[{}].focus(), document.activeElement.click()"
     certified = f"{shown}.cells[3].textContent.trim())"
     tab.run(press.format(3))
-    rising = [float(each.split()[-1]) for each in tab.run(certified)[3:] if each]  # below what needs action
+    rising = [float(each.split()[-1]) for each in tab.run(certified)[4:] if each]  # what is as expected
     assert rising == sorted(rising)
     assert tab.run(certified)[2] == ""  # what is not there stands last in its group
     tab.run(press.format(3))
-    assert [float(each.split()[-1]) for each in tab.run(certified)[3:] if each] == rising[::-1]
+    assert [float(each.split()[-1]) for each in tab.run(certified)[4:] if each] == rising[::-1]
     assert tab.run("document.querySelectorAll('[aria-sort=descending]').length") == 1
     choose = "(each => (each.value = '{1}', each.dispatchEvent(new Event('{2}'))))(document.getElementById('{0}'))"
     tab.run(choose.format("words", "count 3", "input"))
     assert tab.run(f"{shown}.cells[0].textContent.trim())") == ["count 3"]
-    assert tab.run(heads) == ["As expected (8)"]
+    assert tab.run(heads) == ["As expected (7)"]
     tab.run(choose.format("words", "", "input"))
     tab.run(choose.format("kind", "REFUTED, as expected", "change"))
     assert set(tab.run(f"{shown}.cells[1].textContent.trim())")) == {"REFUTED, as expected"}

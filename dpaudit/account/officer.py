@@ -73,9 +73,8 @@ def _ratio(result: AuditResult) -> tuple[str, ...]:
         return ()
     times = ratio_text(math.exp(lower) * (1.0 - 1e-12))
     off = "" if certificate.delta <= 0.0 else f", after {delta_text(certificate.delta)} is taken off its probability"
-    side, other = f"the {result.witness.p_side}", result.witness.q_side
-    if isinstance(result.evidence, Binned) or result.blocks:  # a statement about several events together
-        side, other = "one", "other"
+    several = isinstance(result.evidence, Binned) or result.blocks  # events that the statement is about together
+    side, other = ("one", "other") if several else (f"the {result.witness.p_side}", result.witness.q_side)
     how = f"{times} times as probable with {side} dataset as with the {other}{off}"
     return (f"Found: outputs that are at least {how}.",)
 

@@ -217,9 +217,8 @@ def why(entry: SuiteEntry) -> str:
     if result is None:
         return error or "no reason was recorded"
     reason = clean(entry.accepted.reason, LONGEST_DATA) if entry.covered and entry.accepted is not None else ""
-    found, least = cause(result), result.least_found(MASSES[0]) if result.evidence.runs else None
-    sure = least is not None and least < math.inf
-    caught = f"caught at best from {result.claim.parameter} {least_text(least)} on; " if sure else ""
+    found, least = cause(result), (result.least_found(MASSES[0]) if result.evidence.runs else None) or math.inf
+    caught = f"caught at best from {result.claim.parameter} {least_text(least)} on; " if least < math.inf else ""
     tried = "" if found else f"{caught}{counted(len(result.spec['pairs']), 'pair')} tried"
     bits = bound_lines(result)[0] if result.representation_refuted and not result.refuted else ""
     trust = f"if {believed(result)}" if result.on_trust and not bits else ""

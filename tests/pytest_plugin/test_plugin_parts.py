@@ -238,7 +238,8 @@ def test_a_summary_tells_what_is_wrong() -> None:
     assert lines == [
         "4 audits: 2 refuted, 1 not refuted, 1 without verdict; 1 verdict not as expected, 1 finding on bits, "
         "1 accepted finding",
-        "chance of a false alarm: at most 0.51 for all of them together; profile ci, 200,000 runs an audit whose test sets none, seed 0",
+        "chance of a false alarm: at most 0.51 for all of them together; profile ci, 200,000 runs an audit "
+        "whose test sets none, seed 0",
         "1 audit did not look at outputs whole; --dpaudit-report DIR says how far",
         "REFUTED  epsilon >= 1.8 > 1: t.py::test_it",
         "NO VERDICT: t.py::test_it",

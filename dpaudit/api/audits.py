@@ -103,21 +103,15 @@ def audit(
     What is promised: `claim`, or `epsilon` with `delta`. `relation` says who is a neighbour, and is then checked.
 
     How much: `runs` caps all executions (left out: 1,000,000, or as few as 10,000 where these would take more than
-    about a minute), `max_time_s` (seconds) the time; the calls or processes that confirm a refutation of a batched
-    mechanism or a factory come beyond them. `run_timeout_s` (seconds) makes a run that hangs an output.
-    `stopping="anytime"` stops as soon as the claim is refuted, at a part `sequential_share` of the error probability.
-    `certifier` names one of `dpaudit.certify.CERTIFIERS`; left out, the form of the claim chooses. `certify_pairs` of
-    several pairs are certified (Holm). `representation=True` also looks at the bits of floats, a finding of its own.
-    `detect`, such as {"epsilon": 1.2, "mass": 0.01}, is a power that the audit must have, its search counted in.
-    `controls` repeats the audit so many times with a known leak put in, in each place that outputs have. `upper` (a
-    `dpaudit.UpperBound`) is known from elsewhere; the verdict stays the audit's own.
+    about a minute), `max_time_s` (seconds) the time; what confirms a refutation of a batched mechanism or a factory
+    comes beyond them. `run_timeout_s` (seconds) makes a run that hangs an output. `stopping="anytime"` stops as soon as
+    the claim is refuted. `detect`, such as {"epsilon": 1.2, "mass": 0.01}, is a power that the audit must have.
+    `controls` repeats it so many times with a known leak put in. The reference has a table of all keywords.
 
     How it runs, which never changes the answer: `n_jobs` and `backend` are joblib's. `isolation="process"` counts
-    outputs where the mechanism cannot reach the counts; "none", the default here, where it runs. `ledger` is a file
-    that keeps what was counted: after Ctrl-C (`AuditInterrupted`) or a kill, the same call goes on from there.
-    `progress` left out shows a bar on terminals and in notebooks, and how long it takes where that is more than a
-    minute; True is lines where there is no terminal, False no bar. `record` is what only people know, for reports:
-    owner, source (of the claim), unit (of privacy), releases, data (their origin), reviewer.
+    outputs where the mechanism cannot reach the counts. `ledger` is a file that keeps what was counted: after Ctrl-C
+    (`AuditInterrupted`) or a kill, the same call goes on from there. `progress` left out shows a bar on terminals and
+    in notebooks; True is lines where there is no terminal, False no bar. `record` is what only people know.
 
     Raises `InvalidSpec` for a question that cannot be asked and `UnsoundAudit` where there is no verdict.
 

@@ -235,8 +235,7 @@ def search_pairs(
     each try; an iterable of pairs; or, with `bounds`, a function of keywords that are moved within them, each
     `(low, high)` for any number between, a `range` or a list of choices. At most `tries` pairs are tried, with equal
     runs, which together are a part `share` of `runs`; the best `finalists` of them are screened again in the audit at
-    the end, which has all runs that are left and certifies one. `runs` caps all executions. The same seed gives the
-    same tries, where `generate` draws from `rng` only. `user` is that of `dpaudit.audit`.
+    the end, which has all runs that are left and certifies one.
 
     Raises `InvalidSpec` for what `generate` makes that is no pair, or no pair of the claim's relation, with the
     number of the try and its parameters; else as `dpaudit.audit`.

@@ -200,15 +200,13 @@ def sweep(
     `mechanisms` are what `dpaudit.audit` takes, or names of the catalogue, `parameters` lists of values of their
     keywords, all combined, or a list of combinations. A claim may be a number, a formula in the parameters such as
     "2*eps", or a function that is called with those parameters of the point that it names, as a pair may; a mapping
-    has one for each mechanism, by its name; without any, an entry of the catalogue brings its own. `prove` bounds every
-    question from above too. `confidence` is that of each point for itself; `user` is that of `dpaudit.audit`. A point
-    that cannot be asked, or whose audit breaks, is a row that says so. Tables are joined by `+` and `sum`.
+    has one for each mechanism, by its name; without any, an entry of the catalogue brings its own. A point that cannot
+    be asked, or whose audit breaks, is a row that says so. Tables are joined by `+` and `sum`.
 
     Each result goes to `record` and into `ledger` (a file, or a `Ledger`) before the next point begins; points that
-    the ledger holds already, for the same question, sources and versions, are not run again. `progress` is a
-    function that hears of each row, or as in `dpaudit.audit`. Stopped by hand, it raises `SweepInterrupted`, a
-    `KeyboardInterrupt` whose `sweep` is the table so far (in a notebook `sys.last_value.sweep`). Raises
-    `InvalidSpec` for a grid that is wrong in itself, such as a module that is not there, before anything runs.
+    the ledger holds already, for the same question, sources and versions, are not run again. Stopped by hand, it
+    raises `SweepInterrupted`, a `KeyboardInterrupt` whose `sweep` is the table so far (in a notebook
+    `sys.last_value.sweep`). Raises `InvalidSpec` for a grid that is wrong in itself before anything runs.
 
     >>> from dpaudit.catalogue.additive import laplace
     >>> found = sweep(laplace, parameters={"epsilon": [0.5, 2.0]}, runs=10_000)

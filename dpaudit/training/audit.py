@@ -266,14 +266,11 @@ def audit_training(
     then composed to a statement about the run. Where `train` lets a canary that is in join a step with a probability of
     its own (as our hooks do), `sample_rate` is that, and the claim is of a step before sampling.
 
-    The claim is `claim`, or `epsilon` with `delta`, and neighbours differ by one record that is added or removed.
-    Scores that take two values and tell every coin are refused, unless `exact` says that they are meant. So is a claim
-    that not even perfect scores of so many canaries could refute, unless `underpowered` says that the bound is wanted.
-    Coins and noise are of `seed` and of the source and parameters of `train`: another version gets others. Scores that
-    use what an earlier audit of the same code released need another seed. `inserted` and `not_tested` are words for the
-    report. Trainings are kept in `folder` as they are done; with `resume` those that are there are not run again, and
-    the result is the same; more `trainings` may be asked for then, unless one training, or trainings of one canary,
-    were. `progress` hears after each. `n_jobs` is joblib's, and never changes the result.
+    Neighbours differ by one record that is added or removed. Scores that take two values and tell every coin are
+    refused, unless `exact` says that they are meant, and a claim that not even perfect scores of so many canaries could
+    refute, unless `underpowered`. Coins and noise are of `seed` and of the source and parameters of `train`: scores
+    that use what an earlier audit of the same code released need another seed. Trainings are kept in `folder` as they
+    are done, and with `resume` not run again. The reference has a table of all keywords.
 
     Raises `InvalidSpec` for a question that cannot be asked, `UnsoundAudit` where a training breaks or its scores say
     nothing, and `TrainingInterrupted`, a `KeyboardInterrupt`, where it was stopped by hand.

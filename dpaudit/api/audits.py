@@ -209,13 +209,11 @@ def bracket(
     `adjacency` says how neighbours differ ("all-differ", "one-differs", "monotone", or one way "up" or "down"), and a
     proof for all inputs is looked for and checked; the loss of `pair` is enclosed, or that of the worst pair of
     `answers` query answers that a search finds. `domain` and `neighbours` replay code of finite randomness on every
-    choice, in at most `most_paths` runs. `upper` are bounds known from elsewhere, taken at their word. From below: an
-    audit with so many `runs` (0: none) of the pair, or of the worst that was found. All of it ends within `max_time_s`:
-    what was not done by then is a reason, and an audit has the runs that fit.
+    choice, in at most `most_paths` runs. From below: an audit with so many `runs` (0: none) of the pair, or of the
+    worst that was found. What was not done within `max_time_s`, and what a method cannot say, is a reason.
 
-    `claim` is a claim, an epsilon, or a text in the parameters such as "2*eps"; `parameters` are the keywords of the
-    function. An entry of the catalogue brings its own claim, pair and adjacency. What a method cannot say is a reason
-    of the bracket, not an error. Raises `InvalidSpec` for a wrong question.
+    `claim` is a claim, an epsilon, or a text in the parameters such as "2*eps". An entry of the catalogue brings its
+    own claim, pair and adjacency. Raises `InvalidSpec` for a wrong question.
 
     >>> def noisy_count(data, rng, eps):
     ...     return data + rng.laplace(scale=1 / eps)

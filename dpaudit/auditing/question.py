@@ -35,12 +35,7 @@ FEWEST_RUNS_A_PAIR = 40
 class Question(Options):
     """What is asked: which claim of which mechanism, on which pairs, with which options.
 
-    `runs` caps all executions, both datasets, probing, search and certification together; `max_time_s` the time.
-    `shard_runs` is the size of the parts that have a random stream each; `search_share` the part of the runs that
-    looks for the event (None: as much as is worth the certifying runs it costs, of bets a quarter or less).
-    `stopping` "anytime" bets block by block and stops when the claim is refuted: `sequential_share` of the error
-    probability is the e-process's, the rest is for the fixed bound on the runs that are left. `certify_pairs`
-    witnesses are certified, each at an equal part of the error probability.
+    `dpaudit.options` says what each option means. `shard_runs` is the size of the parts that have a random stream each.
 
     A claim that only the mechanism knows, and pairs that a worker makes (`resolve`), are settled by the plan.
     `description` is what a door knows of the mechanism; None: it is described where mechanisms may run. `upper` is

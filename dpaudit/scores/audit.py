@@ -281,10 +281,8 @@ def audit_scores(
     refuted; nothing else does.
 
     One run has three lines (`Estimate.line`): certified statements, which rest on the coins alone; those given
-    independent canaries, which one run cannot show; estimates. `scores.dependence` tests what can be tested of it.
-
-    `interval` is "lower", "upper" or "two-sided" (half of 1 - `confidence` at each end); an upper end is about this
-    attack, never about the mechanism. `seed` draws the parts of scores that choose a threshold, and the order of ties.
+    independent canaries, which one run cannot show; estimates. The upper end of an `interval` is about this attack,
+    never about the mechanism.
 
     Raises `InvalidSpec` for scores, counts or options that cannot be used; `options` are those of a design, which are
     refused with the place where they belong.

@@ -41,8 +41,7 @@ class Grid:
     `mechanisms` are what `dpaudit.audit` takes. `parameters` are the combinations of their keywords. A claim or pair of
     None is the catalogue entry's own; of a mapping it is the one under the name of the mechanism, and what a mapping
     leaves out is None; a function is called with those parameters of the point that it names. `options` are the values
-    of options of audits, by their names; those that are left out have their default. Each point is certified at its
-    confidence for itself. `prove`: every question is bounded from above too.
+    of options of audits, by their names. `prove`: every question is bounded from above too.
 
     Raises `InvalidSpec` for an empty axis, an unknown word, a number out of range, a mechanism that is not there and a
     mapping with the name of none of them.

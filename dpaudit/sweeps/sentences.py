@@ -104,4 +104,5 @@ def sweep_row(row: Fields) -> str:
         return f"{what}: no verdict: {clean(row['error'] or 'no reason was recorded', LONGEST_DATA)}"
     # trainings and scores are no runs
     spent = f" on {row['runs_used']:,} runs" if row["runs"] and row["runs_used"] else ""
-    return f"{what}: {row['claim']} {row['verdict'].replace('_', ' ')}, {certified_text(row)}{spent}"
+    verdict = "REFUTED" if is_refuted(row) else "not refuted"
+    return f"{what}: {row['claim']} {verdict}, {certified_text(row)}{spent}"

@@ -92,7 +92,7 @@ def test_the_grid_is_whole_and_what_cannot_be_asked_is_a_row_that_says_why(catal
     assert catalogue_sweep.exit_code == 3
     lines = str(catalogue_sweep).splitlines()
     assert lines[0].startswith("12 points: 2 refuted, 2 not refuted, 8 without verdict")
-    assert "laplace(epsilon=0.5): 0.5-DP NOT REFUTED, epsilon >= 0." in lines[1]
+    assert "laplace(epsilon=0.5): 0.5-DP not refuted, epsilon >= 0." in lines[1]
     assert "laplace.half_noise(epsilon=2.0): 2-DP REFUTED, epsilon >= " in lines[4]
     assert "Each of the 12 bounds is wrong with probability at most 0.001; all hold together with" in lines[5]
     assert "at least 0.988 " in lines[5]

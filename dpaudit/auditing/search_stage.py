@@ -18,7 +18,7 @@ from dpaudit.outputs.canonical import Pilot
 from dpaudit.results.certification import Witness
 from dpaudit.results.observations import Explored
 from dpaudit.results.result import screening_share
-from dpaudit.search.goal import Goal
+from dpaudit.search.goal import FEWEST_HITS, Goal
 from dpaudit.search.look import PILOT_RUNS, SEARCH_SHARE, SHOWN, Candidate, Look, excess, looked_at
 from dpaudit.search.selection import Proposal
 
@@ -84,7 +84,7 @@ def screen(plan: Plan, session: Session, *, runs: int, certifying: int) -> Scree
         return Screened(tuple(looks), 0, ())
     explored: list[Explored] = []
     scores = dict.fromkeys(range(len(looks)), -math.inf)
-    left = runs
+    left, enough = runs, runs >= 2 * FEWEST_HITS * len(looks)  # else some pairs are seen, and the others not
     with session.stage("screen", runs):
         for turn, part in enumerate(_rounds(len(looks), witnesses)):
             share = int(left * part) // len(looks)
@@ -107,7 +107,7 @@ def screen(plan: Plan, session: Session, *, runs: int, certifying: int) -> Scree
                 with suppress(OutOfTime):  # the score of the round before stays
                     scores[look.pair] = excess(plan.claim, plan.pairs[look.pair].distance, look.proposal())
             looks.sort(key=lambda look: -scores[look.pair])
-            if part < 1.0 and min(look.now.runs for look in looks) < FEWEST_SEEN:
+            if part < 1.0 and enough and min(look.now.runs for look in looks) < FEWEST_SEEN:
                 continue
             stay = witnesses if part == 1.0 else max(witnesses, -(-len(looks) // 2))
             explored.extend(

@@ -105,6 +105,9 @@ def test_no_pair_is_dropped_before_enough_is_seen_of_it(engine: Engine) -> None:
     pairs = candidates([0.001] * 16 + [1_000.0])
     found = [search(engine, asked(pairs, runs=3_000, seed=seed)) for seed in range(3)]
     assert 16 in [each.witness.pair for each in found]
+    few = search(engine, asked(pairs, runs=1_000))  # 8 runs a pair show nothing: some are seen, and the others go
+    dropped = ["dropped in screening round 1" in [entry.status for entry in each.explored] for each in (few, found[0])]
+    assert dropped == [True, False]
 
 
 @pytest.mark.long

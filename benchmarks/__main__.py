@@ -8,7 +8,6 @@ from importlib import import_module
 TABLES = (
     "valid",
     "tight",
-    "oracle",
     "search",
     "bracket",
     "verify",

@@ -187,6 +187,8 @@ def single(values: npt.NDArray[np.generic]) -> Singles:
 def _written(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_written(each) for each in value]
+    if isinstance(value, OfFields):
+        return value.to_dict()
     return stored(value) if isinstance(value, float) else value
 
 

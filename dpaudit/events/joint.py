@@ -24,6 +24,7 @@ from dpaudit.events.features import (
     spell,
     taken_over,
 )
+from dpaudit.events.grammar import Expression
 from dpaudit.outputs.canonical import ABSENT, Column, Numbers, Outputs, Path
 
 PIECE = 1 << 20  # numbers that are looked at together
@@ -233,7 +234,7 @@ class Product(OfTwo, kind="product"):
 
 KINDS = (
     *(Coordinate, Shape, Whole, Residue, Decimals),
-    *(Ordered, Above, Difference, Product, Sum, Equal, Extreme, Present, Distinct, FirstOf),
+    *(Ordered, Above, Difference, Product, Sum, Equal, Extreme, Present, Distinct, FirstOf, Expression),
 )
 
 

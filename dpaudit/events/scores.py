@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from dpaudit.base.arrays import Bools, Integers, Places, Reals, Singles, Words
 from dpaudit.events.features import Coordinate, OfPaths, Shape, rounded, single, stored
+from dpaudit.events.grammar import Expression
 from dpaudit.events.joint import Difference, Product, plain_feature
 from dpaudit.outputs.canonical import Column, Numbers, Outputs, Path, Token
 
@@ -135,7 +136,7 @@ class Neighbours:
         return f"{self.left} beside {self.right}"
 
 
-Part = Coordinate | Difference | Product | Shape | Neighbours
+Part = Coordinate | Difference | Product | Expression | Shape | Neighbours
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +224,7 @@ class LogRatio:
         kinds = {type(term.coordinate) for term in self.terms}
         shape = "the shape and " if Shape in kinds else ""
         what = "neighbours" if Neighbours in kinds else "steps" if Difference in kinds else "coordinates"
-        what += " and products" if Product in kinds else ""
+        what += " and products" if Product in kinds else " and expressions" if Expression in kinds else ""
         alike = ", all alike" if self.pooled else ""
         return f"log-ratio score of {shape}{len(self.terms) - (Shape in kinds)} {what}{alike}"
 

@@ -9,6 +9,7 @@ import numpy as np
 from dpaudit.base.arrays import Reals
 from dpaudit.events.bits import ZERO, FirstBit, LinePart, LowestBit, OnGrid, TrailingZeros, exponents
 from dpaudit.events.features import DECIMALS, Coordinate, Decimals, Feature, Residue, Shape, Whole, single
+from dpaudit.events.grammar import Expression
 from dpaudit.events.joint import (
     Above,
     Difference,
@@ -83,10 +84,6 @@ def _vector_features(both: Outputs, places: list[Path]) -> Iterator[Feature]:
     for left, right in pairs:
         if left in numbers and right in numbers:
             yield Difference(left, right)
-    middles = _middles(both, numeric)
-    for left, right in pairs:
-        if left in middles and right in middles:
-            yield Product(left, right, (middles[left], middles[right]))
     if len(numeric) >= FEWEST_STEPS and _spread_out(both, numeric):
         yield from _ordered(both, numeric, steps=True)
 
@@ -144,8 +141,13 @@ def _centre(column: Column) -> float:
     return float(middle) if 0.0 < spread < abs(float(middle)) / FAR else 0.0
 
 
-def terms_of(both: Outputs, paths: Sequence[Path] | None = None) -> tuple[Tables, ...]:
-    """The terms of log-ratio scores: of all entries at these paths that vary, and of the steps between numbers."""
+def terms_of(
+    both: Outputs, paths: Sequence[Path] | None = None, together: Sequence[Expression] = ()
+) -> tuple[Tables, ...]:
+    """The terms of log-ratio scores: of all entries at these paths that vary, and of the steps between numbers.
+
+    Those of entries are also tried beside some expressions of several.
+    """
     places = [path for path in _of_these(coordinates_of(both), paths or both.columns) if varies(both.column(path))]
     if len(places) < 2 or both.runs < 4:
         return ()
@@ -157,6 +159,8 @@ def terms_of(both: Outputs, paths: Sequence[Path] | None = None) -> tuple[Tables
         if len(middles := _middles(both, numeric)) == len(numeric):
             together = [Product(*each, (middles[each[0]], middles[each[1]])) for each in itertools.pairwise(numeric)]
             groups.append([*coordinates, *together])
+    if together:
+        groups.append([*coordinates, *together])
     spread = [each for each in coordinates if _many_valued(each.column(both))]
     if (shape := _shape(both, places)) is not None:
         groups.append([shape, *spread])

@@ -9,11 +9,13 @@ import numpy as np
 from dpaudit.base.arrays import Integers
 from dpaudit.events.event import Event
 from dpaudit.events.features import Coordinate, Feature, Whole
+from dpaudit.events.grammar import Expression
 from dpaudit.events.scores import Binning, Linear, LogRatio
 from dpaudit.outputs.canonical import Path, Pilot, Sample
 from dpaudit.search.binning import Tables, binning, binning_of
 from dpaudit.search.candidates import features_of, lines_of, terms_of
 from dpaudit.search.entries import looked_at
+from dpaudit.search.expressions import expressions_of
 from dpaudit.search.goal import Goal
 from dpaudit.search.learning import scores_of
 from dpaudit.search.plainer import EASIER, named, plainer, readable, tells
@@ -95,7 +97,8 @@ def plan(
         for feature in plain
     ]
     few = any(isinstance(feature, Whole) and len(bins.tokens) <= MANY_CELLS for feature, bins in cells)
-    terms = () if few else terms_of(some, paths)  # sets of few outputs need no score
+    together = [feature for feature in plain if isinstance(feature, Expression)]
+    terms = () if few else terms_of(some, paths, together)  # sets of few outputs need no score
     learned: list[Feature] = [
         score for each in terms if scores for score in scores_of(each, each(Sample(pilot.first), Sample(pilot.second)))
     ]
@@ -119,7 +122,7 @@ def _scored(pilot: Pilot, goal: Goal, paths: Sequence[Path], *, every: bool) -> 
     """All features of a glance at the pilot, the best first: those that promise most by their best event there."""
     glance = part_of(pilot, SCREENED)
     look = glance.both
-    features = list(features_of(look, paths))
+    features = [*features_of(look, paths), *expressions_of(glance, paths)]
     cells = [binning_of(feature, look) for feature in features]
     shown = [
         np.stack([bins.counts(feature.column(side)) for side in (glance.first, glance.second)], axis=1)

@@ -1,0 +1,171 @@
+"""A grammar of features: expressions over the numbers of an output, made of one word at a time.
+
+A word takes a matrix of numbers, a row for each run, and gives another: a word of entries one that is as wide (a bit, the
+square), a word of rows a narrower one (the steps, the products at a lag), and one that combines a single column (the
+sum, the position of the greatest). An expression is a word said of paths, or of other expressions beside one another;
+NaN stands for what is no number. Every word is exact, or one operation in doubles, so that a run's number is the same
+whatever runs stand beside it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpaudit.base.arrays import Reals
+from dpaudit.errors import InvalidSpec
+from dpaudit.events.features import OfFields, rounded, spell, taken_over
+from dpaudit.outputs.canonical import Column, Outputs, Path
+
+PIECE = 1 << 20  # numbers that are looked at together
+LARGEST = 2.0**53  # below, integers are exact
+TENS = 10.0 ** np.arange(-15, 16)
+By = tuple[float, ...]
+
+
+class Word(NamedTuple):
+    """What a word makes of a matrix of numbers and its own parameters, and how it is printed."""
+
+    of: Callable[[Reals, By], Any]
+    text: str
+
+
+def _bits_set(matrix: Reals, by: By) -> Reals:
+    whole = np.where(np.abs(matrix) < LARGEST, np.abs(matrix), 0.0).astype(np.uint64)
+    bits = np.unpackbits(np.ascontiguousarray(whole).view(np.uint8).reshape(*matrix.shape, 8), axis=2)
+    return np.where(np.abs(matrix) < LARGEST, bits.sum(axis=2), np.nan)
+
+
+def _digits(matrix: Reals, by: By) -> Reals:
+    rest, total = np.abs(matrix), np.where(np.abs(matrix) < LARGEST, 0.0, np.nan)
+    while np.any(rest >= 1.0) and not np.all(np.isnan(total)):
+        total += np.mod(np.floor(rest), 10.0)
+        rest = np.floor(np.where(np.isnan(total), 0.0, rest) / 10.0)
+    return total
+
+
+def _leading(matrix: Reals, by: By) -> Reals:
+    size = np.abs(matrix)
+    place = np.clip(np.searchsorted(TENS, size, side="right") - 1, 0, len(TENS) - 1)
+    return np.where((size >= TENS[0]) & (size < 10.0 * TENS[-1]), np.floor(size / TENS[place]), np.nan)
+
+
+def _position(matrix: Reals, by: By) -> Reals:
+    place = np.argmax(np.where(np.isnan(matrix), -np.inf, matrix), axis=1).astype(np.float64)
+    place[np.isnan(matrix).all(axis=1)] = np.nan
+    return place
+
+
+def _lead(matrix: Reals, by: By) -> Reals:
+    top = np.sort(np.where(np.isnan(matrix), -np.inf, matrix), axis=1)[:, -2:]
+    return top[:, -1] - top[:, 0]
+
+
+def _longest(matrix: Reals, by: By) -> Reals:
+    longest = now = np.ones(len(matrix))
+    for same in (matrix[:, 1:] == matrix[:, :-1]).T:
+        now = now * same + 1.0
+        longest = np.maximum(longest, now)
+    return longest
+
+
+def _flag(inside: Any, matrix: Reals) -> Reals:
+    return np.where(np.isnan(matrix), np.nan, inside)
+
+
+def _total(matrix: Reals) -> Reals:
+    return np.asarray(np.where(np.isnan(matrix), 0.0, matrix).sum(axis=1))
+
+
+WORDS: Mapping[str, Word] = {
+    # of entries
+    "less": Word(lambda matrix, by: matrix - np.array(by), "({of} - {by})"),
+    "abs": Word(lambda matrix, by: np.abs(matrix), "abs({of})"),
+    "square": Word(lambda matrix, by: matrix * matrix, "{of}**2"),
+    "sign": Word(lambda matrix, by: np.sign(matrix), "sign({of})"),
+    "above": Word(lambda matrix, by: _flag(matrix > by[0], matrix), "({of} > {by})"),
+    "equal": Word(lambda matrix, by: _flag(matrix == by[0], matrix), "({of} == {by})"),
+    "modulo": Word(lambda matrix, by: np.mod(matrix, by[0]), "{of} modulo {by}"),
+    "bit": Word(lambda matrix, by: np.mod(np.floor(matrix / 2.0 ** by[0]), 2.0), "bit {by} of {of}"),
+    "digit": Word(lambda matrix, by: np.mod(np.floor(np.abs(matrix) / 10.0 ** by[0]), 10.0), "digit {by} of {of}"),
+    "bits": Word(_bits_set, "number of bits set in {of}"),
+    "digits": Word(_digits, "sum of digits of {of}"),
+    "leading": Word(_leading, "leading digit of {of}"),
+    "significand": Word(lambda matrix, by: 2.0 * np.abs(np.frexp(matrix)[0]), "significand of {of}"),
+    # of rows
+    "steps": Word(lambda matrix, by: np.diff(matrix, axis=1), "steps of {of}"),
+    "lag": Word(lambda matrix, by: matrix[:, : -int(by[0])] * matrix[:, int(by[0]) :], "{of}[i] * {of}[i + {by}]"),
+    # that combine
+    "sum": Word(lambda matrix, by: _total(matrix), "sum({of})"),
+    "max": Word(lambda matrix, by: np.fmax.reduce(matrix, axis=1), "max({of})"),
+    "min": Word(lambda matrix, by: np.fmin.reduce(matrix, axis=1), "min({of})"),
+    "argmax": Word(_position, "argmax({of})"),
+    "lead": Word(_lead, "gap of the two largest of {of}"),
+    "longest": Word(_longest, "longest run in {of}"),
+    "rank": Word(lambda matrix, by: (matrix[:, 1:] < matrix[:, :1]).sum(axis=1), "rank of {first} among the others"),
+    "times": Word(lambda matrix, by: np.prod(matrix, axis=1), " * "),
+    "over": Word(lambda matrix, by: matrix[:, 0] / matrix[:, 1], " / "),
+    "minus": Word(lambda matrix, by: matrix[:, 0] - matrix[:, 1], " - "),
+    "xor": Word(lambda matrix, by: np.mod(_total(matrix), 2.0), " ^ "),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Expression(OfFields, kind="expression"):
+    """A word, with its parameters, said of what stands at some paths and of other expressions.
+
+    >>> bit = Expression("bit", (((0,),)), (3.0,))
+    >>> print(bit, "|", Expression("sum", (Expression("square", ((0,), (1,))),)))
+    bit 3 of output[0] | sum(output[0]**2, output[1]**2)
+    """
+
+    word: str
+    parts: "tuple[Path | Expression, ...]"
+    by: By = ()
+
+    @property
+    def wanted(self) -> frozenset[Path]:
+        paths: set[Path] = set()
+        for part in self.parts:
+            paths |= part.wanted if isinstance(part, Expression) else {part}
+        return frozenset(paths)
+
+    def matrix(self, outputs: Outputs, runs: slice) -> Reals:
+        """The numbers of a stretch of runs: float64[runs, columns]."""
+        if any(isinstance(part, Expression) for part in self.parts):
+            parts = [
+                part.matrix(outputs, runs) if isinstance(part, Expression) else outputs.numbers((part,), runs).T
+                for part in self.parts
+            ]
+            matrix = np.concatenate(parts, axis=1)
+        else:
+            matrix = np.ascontiguousarray(outputs.numbers(self.parts, runs).T)  # type: ignore[arg-type]
+        made = np.asarray(WORDS[self.word].of(matrix, self.by), np.float64)
+        return made if made.ndim == 2 else made[:, None]
+
+    def column(self, outputs: Outputs) -> Column:
+        size = max(1, PIECE // max(1, len(self.wanted)))
+        with np.errstate(all="ignore"):
+            starts = range(0, max(1, outputs.runs), size)
+            parts = [self.matrix(outputs, slice(start, start + size))[:, 0] for start in starts]
+        values = np.concatenate(parts)
+        codes = outputs.column(next(iter(self.wanted))).codes if len(self.wanted) == 1 else None
+        return rounded(Column(values if codes is None else np.where(codes == 0, values, np.nan), codes))
+
+    @classmethod
+    def from_dict(cls, written: dict[str, Any]) -> "Expression":
+        """The expression of a stored result."""
+        if written["word"] not in WORDS:
+            raise InvalidSpec(f"an expression has the unknown word {written['word']!r}; a newer dpaudit may know it")
+        parts = (cls.from_dict(part) if isinstance(part, dict) else tuple(part) for part in written["parts"])
+        return cls(written["word"], tuple(parts), tuple(map(float, written["by"])))
+
+    def __str__(self) -> str:
+        text, by = WORDS[self.word].text, f"{self.by[0]:.6g}" if len(self.by) == 1 else "their middles"
+        names = [str(part) if isinstance(part, Expression) else spell(part) for part in self.parts]
+        if "{of}" not in text:
+            return text.join(names)
+        paths = tuple(part for part in self.parts if not isinstance(part, Expression))
+        several = len(self.parts) > 1 and len(paths) == len(self.parts)
+        return text.format(of=taken_over(paths) if several else ", ".join(names), by=by, first=names[0])

@@ -1,0 +1,198 @@
+"""The expressions that outputs deserve: enumerated by the grammar, and screened by what they show on a glance.
+
+Words are said of numbers up to a depth of three. Products of any two columns (entries, bits, orders of two) are screened
+all at once, by how far their means on the two sides are apart. Every other expression falls into a few cells, whose
+chi-square says whether it parts the sides (Pearson 1900). An expression is a feature only where it does so by more than
+luck, among as many as were tried, and better than every entry alone.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from dpaudit.base.arrays import Bools, Reals
+from dpaudit.events.features import Feature
+from dpaudit.events.grammar import LARGEST, Expression
+from dpaudit.outputs.canonical import LENGTH, Path, Pilot, is_metadata
+from dpaudit.search.entries import coordinates_of
+
+MOST = 4  # expressions that become features
+ALONE, TOGETHER = 8, 64  # entries of which each has expressions of its own, and of which pairs are looked at
+PAIRS = 6  # entries up to which every two of them are put in an order
+LAGS, DEEPEST = 8, 40  # places between entries, and bits of an integer
+FEW = 64  # different values that have cells of their own, and say all
+LEVELS = np.array([1, 4, *range(8, 128, 8), 124, 127]) / 128  # parts of the mass, at which cells end
+LOOKED_AT, FEWEST = 1 << 10, 10  # outputs that cells are chosen by, and outputs of a cell
+SURE_Z = 2.0  # deviations beyond those of the luckiest of all that were tried
+PART, HINT_Z, NEAR = (
+    4,
+    1.0,
+    0.8,
+)  # every so many outputs hint at all of it: by deviations, and by part of the best entry
+CLOSELY = 8  # products that are looked at as features
+APART, CLIPPED = 0.25, 3.0  # spreads that a middle is from 0 before it is taken off, and that a number may count
+
+
+def expressions_of(pilot: Pilot, paths: Sequence[Path]) -> list[Feature]:
+    """The expressions of the numbers at these paths that part the sides of a pilot, the best first."""
+    if min(pilot.first.runs, pilot.second.runs) < PART * FEWEST:
+        return []
+    both, second = pilot.both, np.repeat([False, True], [pilot.first.runs, pilot.second.runs])
+    rows = np.arange(0, both.runs, PART)
+    some, sides = both.take(rows), second[rows]
+    columns = _columns(pilot, paths)
+    middles = {path: _middle(each) for path, each in columns.items()}
+    entries = [path for path in coordinates_of(both) if path in columns]
+    asked = [each for path in list(columns)[:ALONE] for each in _of_one(path, columns[path], middles[path])]
+    asked += _of_several(entries, columns, middles) if len(entries) > 1 else ()
+    plain = {path: _apart(each[rows], sides) for path, each in columns.items()}
+    most = max(plain.values(), default=0.0)
+    hinted = [each for each in asked if _apart(each.column(some).values, sides) > max(HINT_Z, NEAR * most)]
+    pairs, tried = _products(entries[:TOGETHER] or list(columns)[:1], columns, middles, second)
+    best = [_apart(columns[path], second) for path, z in plain.items() if z == most]
+    sure = max(*best, math.sqrt(2.0 * math.log(len(asked) + tried + 1.0)) + SURE_Z, 0.0)
+    found = [(_apart(each.column(both).values, second), -j, each) for j, each in enumerate([*hinted, *pairs])]
+    return [each for z, _, each in sorted(found, key=lambda one: one[:2], reverse=True)[:MOST] if z > sure]
+
+
+def _columns(pilot: Pilot, paths: Sequence[Path]) -> dict[Path, Reals]:
+    """The numbers at the paths that vary, and are numbers mostly."""
+    places = [path for path in paths if not (is_metadata(path) or path[-1:] == (LENGTH,))]
+    numbers = np.concatenate([side.numbers(places) for side in (pilot.first, pilot.second)], axis=1)
+    columns = dict(zip(places, numbers, strict=True))
+    return {
+        path: each
+        for path, each in columns.items()
+        if np.isfinite(each).mean() > 0.5 and np.nanmin(each) < np.nanmax(each)
+    }
+
+
+def _middle(numbers: Reals) -> float:
+    """What is taken off numbers to centre them: 0 where they lie about 0 already."""
+    few = np.unique(numbers[np.isfinite(numbers)][:LOOKED_AT])
+    low, middle, high = np.nanquantile(few if len(few) < 3 else numbers, [0.25, 0.5, 0.75])
+    return 0.0 if abs(middle) <= APART * (high - low) else float(np.float32(middle))
+
+
+def _centred(path: Path, middle: float) -> "Path | Expression":
+    return Expression("less", (path,), (middle,)) if middle else path
+
+
+def _is_whole(numbers: Reals) -> bool:
+    known = numbers[np.isfinite(numbers)]
+    return bool(np.all(known == np.rint(known)) and np.abs(known).max() < LARGEST)
+
+
+def _bits(path: Path, numbers: Reals) -> list[Expression]:
+    """The bits of an integer, none where each of its values has a cell of its own."""
+    if not _is_whole(numbers) or len(np.unique(numbers)) <= FEW:
+        return []
+    size = math.frexp(float(np.nanmax(np.abs(numbers))))[1]
+    return [Expression("bit", (path,), (float(bit),)) for bit in range(min(DEEPEST, size))]
+
+
+def _of_one(path: Path, numbers: Reals, middle: float) -> Iterator[Expression]:
+    """Expressions of one number: of an integer its bits and digits, of any its size and its leading digits."""
+    if len(np.unique(numbers[:LOOKED_AT])) <= FEW:
+        return
+    if bits := _bits(path, numbers):
+        yield from bits
+        for word in ("bits", "digits"):
+            yield Expression(word, (path,))
+            yield from (Expression("modulo", (Expression(word, (path,)),), (by,)) for by in (2.0, 3.0))
+        places = len(f"{np.nanmax(np.abs(numbers)):.0f}")
+        yield from (Expression("digit", (path,), (float(place),)) for place in range(1, places))
+    yield Expression("abs", (_centred(path, middle),))
+    yield Expression("leading", (path,))
+    yield Expression("significand", (path,))
+
+
+def _of_several(
+    entries: Sequence[Path], columns: Mapping[Path, Reals], middles: Mapping[Path, float]
+) -> Iterator[Expression]:
+    """Expressions of several entries: words of entries or of rows, and then one that combines."""
+    paths, numbers = tuple(entries), [columns[path] for path in entries]
+    apart = tuple(middles[path] for path in paths)
+    of = (Expression("less", paths, apart),) if any(apart) else paths
+    values, times = np.unique(np.concatenate([each[:FEW] for each in numbers]), return_counts=True)
+    steps = Expression("steps", paths)
+    maps = [
+        Expression("abs", of),
+        Expression("square", of),
+        steps,
+        Expression("abs", (steps,)),
+        Expression("sign", (steps,)),
+    ]
+    if times.max() > FEWEST:
+        maps += [Expression("equal", paths, (float(values[times.argmax()]),)), Expression("equal", (steps,), (0.0,))]
+    if all(map(_is_whole, numbers)):
+        maps.append(Expression("modulo", paths, (2.0,)))
+        yield Expression("modulo", (Expression("sum", paths),), (2.0,))
+    yield from (Expression(word, paths) for word in ("lead", "longest"))
+    yield from (Expression(word, (each,)) for each in maps for word in ("sum", "max", "min", "argmax", "longest"))
+    yield from (
+        Expression("sum", (Expression("lag", of, (float(lag),)),)) for lag in range(1, min(LAGS, len(paths) - 1) + 1)
+    )
+    yield from (Expression("rank", (path, *(each for each in paths if each != path))) for path in paths[: 2 * ALONE])
+    pairs = itertools.permutations(paths, 2) if len(paths) <= PAIRS else itertools.pairwise(paths)
+    yield from (Expression("over", pair) for pair in pairs)
+
+
+def _products(
+    entries: Sequence[Path], columns: Mapping[Path, Reals], middles: Mapping[Path, float], second: Bools
+) -> tuple[list[Expression], int]:
+    """The products of two columns whose means on the sides are farthest apart, and how many there were.
+
+    Columns are the entries, centred; the bits of a few integers; and the orders of every two of a few entries.
+    """
+    parts: list[Path | Expression] = [_centred(path, middles[path]) for path in entries]
+    numbers = [columns[path] - middles[path] for path in entries]
+    for path in entries[:PAIRS]:
+        bits = _bits(path, columns[path])
+        parts += bits
+        numbers += [np.floor(columns[path] / 2.0 ** bit.by[0]) % 2.0 for bit in bits]
+    for one, other in itertools.combinations(entries, 2) if len(entries) <= PAIRS else ():
+        parts.append(Expression("sign", (Expression("minus", (one, other)),)))
+        numbers.append(np.sign(columns[one] - columns[other]))
+    if len(parts) < 2:
+        return [], 0
+    with np.errstate(invalid="ignore", divide="ignore"):
+        units = [np.nan_to_num(each / (np.nanmedian(np.abs(each)) or 1.0), posinf=0.0, neginf=0.0) for each in numbers]
+        matrix = np.clip(np.array(units, np.float32), -CLIPPED, CLIPPED)
+        matrix -= matrix.mean(axis=1, keepdims=True)
+        sides = [matrix[:, ~second], matrix[:, second]]
+        means = [(side @ side.T) / side.shape[1] for side in sides]
+        luck = [
+            ((side**2 @ side.T**2) / side.shape[1] - mean**2) / side.shape[1]
+            for side, mean in zip(sides, means, strict=True)
+        ]
+        apart = np.triu(np.nan_to_num(np.abs(means[0] - means[1]) / np.sqrt(luck[0] + luck[1])), 1)
+    best = [divmod(int(place), len(parts)) for place in np.argsort(-apart, axis=None)[:CLOSELY]]
+    pairs = [(parts[one], parts[other]) for one, other in best if apart[one, other] > SURE_Z]
+    words = [
+        "xor" if all(isinstance(part, Expression) and part.word == "bit" for part in pair) else "times"
+        for pair in pairs
+    ]
+    return [Expression(word, pair) for word, pair in zip(words, pairs, strict=True)], len(parts) ** 2 // 2
+
+
+def _apart(values: Reals, second: Bools) -> float:
+    """How far the cells of a column part the sides, in standard deviations of luck (Wilson & Hilferty 1931)."""
+    numbers = np.where(np.isnan(values), np.inf, values)
+    some = np.sort(numbers[:: max(1, len(numbers) // LOOKED_AT)])
+    edges = np.unique(some)
+    if len(edges) > FEW:
+        edges = np.unique(some[(LEVELS * (len(some) - 1)).astype(np.intp)])
+    cells = 2 * np.searchsorted(edges, numbers) + second
+    table = np.bincount(cells, minlength=2 * len(edges) + 2).reshape(-1, 2).astype(np.float64)
+    often = table.sum(axis=1) >= FEWEST
+    table = np.concatenate([table[often], table[~often].sum(axis=0, keepdims=True)])
+    table = table[table.sum(axis=1) > 0.0]
+    free = len(table) - 1
+    if free < 1:
+        return 0.0
+    expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
+    ratio = float(((table - expected) ** 2 / expected).sum()) / free
+    return (ratio ** (1.0 / 3.0) - 1.0 + 2.0 / (9.0 * free)) / math.sqrt(2.0 / (9.0 * free))

@@ -30,7 +30,9 @@ SIGN, BEYOND, EXPONENT = "@sign", "@beyond", "@exponent"  # of a zero; what a do
 STATE, REST = "@state", "@rest"  # what an object holds beside its value; a digest of all that has no column
 METADATA = frozenset({TYPE, CLASS, DTYPE, ORDER, KEY, MESSAGE, SIGN, BEYOND, EXPONENT, STATE, REST})
 READ_AS = "@as "  # how the steps begin that lead into what a text says
-DESCRIBED_BY = frozenset(READ_AS + each for each in ("len", "prefix", "digits", "upper", "blanks"))  # and are no part
+DESCRIBED_BY = frozenset(
+    READ_AS + each for each in ("len", "prefix", "digits", "upper", "blanks", "repeats")
+)  # and are no part
 NUMBERS_IN = frozenset(
     READ_AS + each for each in ("float", "json", "unpacked", "int16 little", "int16 big")
 )  # a text that is made of numbers

@@ -5,6 +5,7 @@ Reading never raises and is bounded. Texts are hostile until read.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 from dpaudit.base.arrays import Places
 from dpaudit.outputs.canonical import READ_AS, Numbers, Path
 
-FLOAT, JSON, NUMBERS, WORDS = (f"{READ_AS}{name}" for name in ("float", "json", "numbers", "words"))
+FLOAT, JSON, NUMBERS, WORDS, REPEATS = (f"{READ_AS}{name}" for name in ("float", "json", "numbers", "words", "repeats"))
 CHARACTERS, PREFIX, UNPACKED = (f"{READ_AS}{name}" for name in ("len", "prefix", "unpacked"))
 PAIRS = {f"{READ_AS}int16 little": "<h", f"{READ_AS}int16 big": ">h"}  # two bytes in a row as a number
 CLASSES = {  # numbers of characters of a kind
@@ -24,6 +25,7 @@ CLASSES = {  # numbers of characters of a kind
 }
 LONGEST_NUMBER, LONGEST_JSON, LONGEST_READ = 400, 1 << 16, 1 << 12  # characters that are looked at
 MOST_FIELDS = 16  # numbers of a text that have a column, and words
+MOST_REPEATS = 8  # words of a text whose number has a column
 PREFIXES = 3  # first characters that are a token
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\d+", re.ASCII)
 BETWEEN = re.compile(r"[\s,;|=:/()\[\]{}<>\"']+")
@@ -50,6 +52,8 @@ def readings(texts: Sequence[str], asked: Callable[[str], bool]) -> Iterator[tup
             for place in range(max(map(len, value.values()), default=0)):
                 some = {text: each[place] for text, each in value.items() if place < len(each)}
                 yield from _held((step, place), texts, some)
+    if asked(REPEATS):
+        yield from _held((REPEATS,), texts, _each(plain, repeats_in))
     for step, kind in CLASSES.items():
         if asked(step):
             yield from _held((step,), texts, {text: float(len(kind.findall(text[:LONGEST_READ]))) for text in rest})
@@ -102,6 +106,17 @@ def words_in(text: str) -> list[str | None]:
     """
     fields = BETWEEN.split(text[:LONGEST_READ].strip(), MOST_FIELDS)[:MOST_FIELDS]
     return [None if number(each) is not None else each for each in fields] if len(fields) > 1 else []
+
+
+def repeats_in(text: str) -> dict[str, int] | None:
+    """How often the words come that a text has more than once, those that come most often; None where none does.
+
+    >>> repeats_in("to be or not to be"), repeats_in("ok")
+    ({'be': 2, 'to': 2}, None)
+    """
+    found = Counter(BETWEEN.split(text[:LONGEST_READ].strip()))
+    often = sorted((-times, word) for word, times in found.items() if times > 1 and word and number(word) is None)
+    return {word: -times for times, word in often[:MOST_REPEATS]} or None
 
 
 def text_of(content: bytes) -> str | None:

@@ -18,7 +18,7 @@ from dpaudit.base.arrays import Integers
 from dpaudit.base.validate import error_probability
 from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.events import Event
-from dpaudit.events.bits import KINDS
+from dpaudit.events.bits import KINDS, TrailingZeros
 from dpaudit.events.features import Coordinate, Feature, Whole
 from dpaudit.events.scores import Binning
 from dpaudit.execution.engine import Session
@@ -29,7 +29,7 @@ from dpaudit.results.observations import FIRST_CALLS, PROCESSES, Explored
 from dpaudit.running.streams import Shard, Stage
 from dpaudit.running.worker import BatchFailed
 from dpaudit.search.binning import Tables, binning
-from dpaudit.search.candidates import bit_binning, bit_features, without_bits
+from dpaudit.search.candidates import bit_binning, bit_features, bit_score, without_bits
 from dpaudit.search.goal import Goal
 from dpaudit.search.grouping import as_partition
 from dpaudit.search.plainer import EASIER, readable
@@ -118,6 +118,7 @@ def _told(why: str, runs: int = 0, *, complete: bool = False) -> Firsts:
     return Firsts(None, runs, (Explored(PROCESSES, FIRST_CALLS, why, runs=runs if complete else 0),))
 
 
+MOST_SCORES = 4  # numbers of an output whose bits have a learned score
 AHEAD = 0.05  # by this part of the bound on rounded values: more than the luck of a search
 
 
@@ -144,7 +145,7 @@ def best(chosen: Tables, counts: Integers, goal: Goal) -> Proposal | None:
         proposal = propose_for(feature, bins, table, goal)
         if proposal is None:
             continue
-        if not isinstance(feature, KINDS):
+        if not isinstance(feature, KINDS) or without_bits(feature) == feature:
             rounded = max(rounded, proposal.score)
         else:
             found_bits.append(proposal)
@@ -157,7 +158,21 @@ def best(chosen: Tables, counts: Integers, goal: Goal) -> Proposal | None:
 def propose(pilot: Pilot, goal: Goal) -> Proposal | None:
     """The bit event that a pilot proposes, by search outputs alone."""
     chosen = tables(pilot)
-    return best(chosen, chosen(Sample(pilot.first), Sample(pilot.second)), goal) if chosen.features else None
+    if not chosen.features:
+        return None
+    scores, judged = _scores(pilot, chosen)
+    counts = np.concatenate([chosen(Sample(pilot.first), Sample(pilot.second)), judged])
+    return best(Tables((*chosen.features, *scores.features)), counts, goal)
+
+
+def _scores(pilot: Pilot, chosen: Tables) -> tuple[Tables, Integers]:
+    """Linear scores of all 64 bits, learned on every other output, and without the last bits; counts of the others."""
+    one, other = ([s.take(np.arange(k, s.runs, 2)) for s in (pilot.first, pilot.second)] for k in (0, 1))
+    paths = [feature.path for feature, _ in chosen.features if isinstance(feature, TrailingZeros)][:MOST_SCORES]
+    scores = [score for path in paths if (score := bit_score(*one, path)) is not None]
+    features = [each for score in scores for each in (score, without_bits(score)) if each is not None]
+    cells = Tables(tuple((each, bit_binning(each, pilot.both)) for each in features))
+    return cells, cells(*map(Sample, other)) if features else np.zeros((0, 2), np.int64)
 
 
 def find_representation(plan: Plan, pilot: Pilot, pair: int, certifying: int) -> Witness | None:

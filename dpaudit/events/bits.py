@@ -7,7 +7,7 @@ alone: a float32 and the double of the same value look alike.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.base.arrays import Reals, Words
-from dpaudit.events.features import OfPath, OfPaths, spell
+from dpaudit.events.features import OfPath, OfPaths, rounded, spell
 from dpaudit.outputs.canonical import NOT_A_NUMBER, Column, Outputs, Path, Token, token
 
 Ints = npt.NDArray[np.int32]
@@ -23,6 +23,7 @@ Ints = npt.NDArray[np.int32]
 ZERO = 1024  # stands for the exponents of 0, above those of all other numbers
 NOT_FINITE = 1025  # and of infinities and NaN
 MOST_ZEROS = 3  # trailing zeros that are distinguished
+BITS, ROUNDED = 64, 29  # bits of a double, and the last of them, which rounding to float32 takes away
 
 _MANTISSA, _IMPLICIT = np.uint64((1 << 52) - 1), np.uint64(1 << 52)
 
@@ -173,6 +174,31 @@ class OnGrid(OfPath, kind="on-grid"):
         return f"({spell(self.path)} is a float multiple of {self.step!r})"
 
 
+@dataclass(frozen=True, slots=True)
+class BitScore(OfPath, kind="bit-score"):
+    """A weighted sum of the 64 bits of a double, from the last bit on: a linear classifier of them."""
+
+    path: Path = ()
+    weights: tuple[float, ...] = ()
+
+    def column(self, outputs: Outputs) -> Column:
+        column = outputs.column(self.path)
+        total = np.zeros(outputs.runs)
+        for weight, bit in zip(self.weights, bits_of(column.values), strict=False):
+            total += weight * bit
+        total[~np.isfinite(column.values)] = np.nan
+        return rounded(Column(total, column.codes))
+
+    def __str__(self) -> str:
+        return f"linear score of the {BITS} bits of {spell(self.path)}"
+
+
+def bits_of(values: npt.NDArray[np.generic]) -> Iterator[Words]:
+    """The bits of numbers as doubles, from the last on: 64 times uint64[numbers], each 0 or 1."""
+    words = np.ascontiguousarray(values, np.float64).view(np.uint64)
+    return ((words >> np.uint64(place)) & np.uint64(1) for place in range(BITS))
+
+
 def _parts(column: Column, edges: tuple[float, ...]) -> Ints:
     """The number of edges that each number has reached."""
     values: Reals = column.values.astype(np.float64, copy=False)
@@ -192,7 +218,7 @@ def _least(outputs: Outputs, paths: tuple[Path, ...], which: int) -> Column:
     return Column(numbers, outputs.column(paths[0]).codes if len(paths) == 1 else None)
 
 
-KINDS: tuple[type[LowestBit] | type[TrailingZeros] | type[OnGrid], ...] = (LowestBit, TrailingZeros, OnGrid)
+KINDS: tuple[type[LowestBit | TrailingZeros | OnGrid | BitScore], ...] = (LowestBit, TrailingZeros, OnGrid, BitScore)
 
 
 @lru_cache(maxsize=64)

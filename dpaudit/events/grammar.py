@@ -1,10 +1,10 @@
 """A grammar of features: expressions over the numbers of an output, made of one word at a time.
 
-A word takes a matrix of numbers, a row for each run, and gives another: a word of entries one that is as wide (a bit, the
+A word takes a matrix of numbers, a row for each run, and gives another: a word of entries one as wide (a bit, the
 square), a word of rows a narrower one (the steps, the products at a lag), and one that combines a single column (the
 sum, the position of the greatest). An expression is a word said of paths, or of other expressions beside one another;
-NaN stands for what is no number. Every word is exact, or one operation in doubles, so that a run's number is the same
-whatever runs stand beside it.
+NaN stands for what is no number. Every word is exact, or a few operations in doubles, so that a run's number is the
+same whatever runs stand beside it.
 """
 
 from collections.abc import Callable, Mapping
@@ -164,7 +164,7 @@ class Expression(OfFields, kind="expression"):
     def __str__(self) -> str:
         text, by = WORDS[self.word].text, f"{self.by[0]:.6g}" if len(self.by) == 1 else "their middles"
         names = [str(part) if isinstance(part, Expression) else spell(part) for part in self.parts]
-        if "{of}" not in text:
+        if "{" not in text:
             return text.join(names)
         paths = tuple(part for part in self.parts if not isinstance(part, Expression))
         several = len(self.parts) > 1 and len(paths) == len(self.parts)

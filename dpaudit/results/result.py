@@ -461,7 +461,7 @@ def repeated(result: AuditResult, evidence: AuditEvidence, health: Health, *, se
 
 
 FAILURES = ("raised ", "timed out", "nan", "None", "absent")
-BITS = ("lowest-bit", "first-bit", "trailing-zeros", "part", "on-grid")
+BITS = ("lowest-bit", "first-bit", "trailing-zeros", "part", "on-grid", "bit-score")
 
 
 def fingerprint(result: AuditResult, *, representation: bool = False) -> str:

@@ -7,7 +7,18 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from dpaudit.base.arrays import Reals
-from dpaudit.events.bits import ZERO, FirstBit, LinePart, LowestBit, OnGrid, TrailingZeros, exponents
+from dpaudit.events.bits import (
+    ROUNDED,
+    ZERO,
+    BitScore,
+    FirstBit,
+    LinePart,
+    LowestBit,
+    OnGrid,
+    TrailingZeros,
+    bits_of,
+    exponents,
+)
 from dpaudit.events.features import DECIMALS, Coordinate, Decimals, Feature, Residue, Shape, Whole, single
 from dpaudit.events.grammar import Expression
 from dpaudit.events.joint import (
@@ -142,7 +153,7 @@ def _centre(column: Column) -> float:
 
 
 def terms_of(
-    both: Outputs, paths: Sequence[Path] | None = None, together: Sequence[Expression] = ()
+    both: Outputs, paths: Sequence[Path] | None = None, beside: Sequence[Expression] = ()
 ) -> tuple[Tables, ...]:
     """The terms of log-ratio scores: of all entries at these paths that vary, and of the steps between numbers.
 
@@ -159,8 +170,8 @@ def terms_of(
         if len(middles := _middles(both, numeric)) == len(numeric):
             together = [Product(*each, (middles[each[0]], middles[each[1]])) for each in itertools.pairwise(numeric)]
             groups.append([*coordinates, *together])
-    if together:
-        groups.append([*coordinates, *together])
+    if beside:
+        groups.append([*coordinates, *beside])
     spread = [each for each in coordinates if _many_valued(each.column(both))]
     if (shape := _shape(both, places)) is not None:
         groups.append([shape, *spread])
@@ -244,6 +255,7 @@ def _recurring(feature: Residue | Decimals, look: Outputs) -> list[float]:
 
 MOST = 16  # coordinates of an output that are looked at
 SEGMENTS = 16  # of equal mass, cut again at powers of two
+FEWEST, SURE_Z, TINY, RIDGE = 256, 3.5, 1e-9, 0.01  # numbers, deviations and a difference that teach a bit's weight
 
 
 def bit_features(both: Outputs) -> Iterator[Feature]:
@@ -262,10 +274,24 @@ def bit_features(both: Outputs) -> Iterator[Feature]:
         yield LowestBit(tuple(places))
 
 
+def bit_score(first: Outputs, second: Outputs, path: Path) -> BitScore | None:
+    """The direction in which the 64 bits of a number part the sides (Fisher 1936); None where no bit does by itself."""
+    sides = [np.array([*bits_of(_finite(each.column(path)))], np.float64) for each in (first, second)]
+    if min(side.shape[1] for side in sides) < FEWEST:
+        return None
+    means, lucks = zip(*((side.mean(axis=1), np.cov(side) / side.shape[1]) for side in sides), strict=True)
+    apart, luck = means[0] - means[1], lucks[0] + lucks[1]
+    apart[np.abs(apart) < SURE_Z * np.sqrt(luck.diagonal()) + TINY] = 0.0
+    weights = np.linalg.solve(luck + RIDGE * np.eye(len(luck)) * luck.diagonal().max(), apart)
+    return BitScore(path, tuple((weights / np.abs(weights).max()).tolist())) if apart.any() else None
+
+
 def without_bits(feature: Feature) -> Feature | None:
     """What is left of a feature once the last bits are taken out of it: the size or place of the number alone."""
     if isinstance(feature, LowestBit):
         return FirstBit(feature.paths)
+    if isinstance(feature, BitScore):
+        return BitScore(feature.path, (0.0,) * ROUNDED + feature.weights[ROUNDED:])
     return LinePart(feature.path, feature.edges) if isinstance(feature, TrailingZeros) else None
 
 

@@ -15,7 +15,7 @@ from dpaudit.outputs.canonical import Path, Pilot, Sample
 from dpaudit.search.binning import Tables, binning, binning_of
 from dpaudit.search.candidates import features_of, lines_of, terms_of
 from dpaudit.search.entries import looked_at
-from dpaudit.search.expressions import expressions_of
+from dpaudit.search.expressions import expressions_of, parted
 from dpaudit.search.goal import Goal
 from dpaudit.search.learning import scores_of
 from dpaudit.search.plainer import EASIER, named, plainer, readable, tells
@@ -122,12 +122,11 @@ def _scored(pilot: Pilot, goal: Goal, paths: Sequence[Path], *, every: bool) -> 
     """All features of a glance at the pilot, the best first: those that promise most by their best event there."""
     glance = part_of(pilot, SCREENED)
     look = glance.both
-    features = [*features_of(look, paths), *expressions_of(glance, paths)]
-    cells = [binning_of(feature, look) for feature in features]
-    shown = [
-        np.stack([bins.counts(feature.column(side)) for side in (glance.first, glance.second)], axis=1)
-        for feature, bins in zip(features, cells, strict=True)
-    ]
+    features = list(features_of(look, paths))
+    tables = [_table(feature, glance) for feature in features]
+    features += expressions_of(glance, paths, max((parted(table) for _, table in tables), default=0.0))
+    tables += [_table(feature, glance) for feature in features[len(tables) :]]
+    cells, shown = [bins for bins, _ in tables], [table for _, table in tables]
     many, asked = _rivals(shown), range(len(shown)) if every else promising(shown, goal)
     scored: list[tuple[float, Feature]] = []
     for place, (feature, bins, table) in enumerate(zip(features, cells, shown, strict=True)):
@@ -138,6 +137,12 @@ def _scored(pilot: Pilot, goal: Goal, paths: Sequence[Path], *, every: bool) -> 
         feature for feature, bins in zip(features, cells, strict=True) if any(tells(feature, t) for t in bins.tokens)
     }
     return sorted(scored, key=lambda entry: -entry[0] - EASIER * max(0.0, entry[0]) * (entry[1] in endings))
+
+
+def _table(feature: Feature, pilot: Pilot) -> tuple[Binning, Integers]:
+    """The cells of a feature, and the counts of a pilot in them."""
+    bins = binning_of(feature, pilot.both)
+    return bins, np.stack([bins.counts(feature.column(side)) for side in (pilot.first, pilot.second)], axis=1)
 
 
 def _stays(feature: Feature, rank: int, keep: int) -> bool:

@@ -1,9 +1,9 @@
 """The expressions that outputs deserve: enumerated by the grammar, and screened by what they show on a glance.
 
-Words are said of numbers up to a depth of three. Products of any two columns (entries, bits, orders of two) are screened
-all at once, by how far their means on the two sides are apart. Every other expression falls into a few cells, whose
-chi-square says whether it parts the sides (Pearson 1900). An expression is a feature only where it does so by more than
-luck, among as many as were tried, and better than every entry alone.
+Words are said of numbers up to a depth of three. Products of any two columns (entries, bits, orders of two) are
+screened all at once, by how far their means on the two sides are apart. Every other expression falls into a few cells,
+whose chi-square says whether it parts the sides (Pearson 1900). An expression is a feature only where it does so by
+more than luck, among as many as were tried, and better than every plain feature.
 """
 
 import itertools
@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from dpaudit.base.arrays import Bools, Reals
+from dpaudit.base.arrays import Bools, Integers, Reals
 from dpaudit.events.features import Feature
 from dpaudit.events.grammar import LARGEST, Expression
-from dpaudit.outputs.canonical import LENGTH, Path, Pilot, is_metadata
+from dpaudit.outputs.canonical import LENGTH, Column, Path, Pilot, is_metadata
 from dpaudit.search.entries import coordinates_of
 
 MOST = 4  # expressions that become features
@@ -24,19 +24,17 @@ PAIRS = 6  # entries up to which every two of them are put in an order
 LAGS, DEEPEST = 8, 40  # places between entries, and bits of an integer
 FEW = 64  # different values that have cells of their own, and say all
 LEVELS = np.array([1, 4, *range(8, 128, 8), 124, 127]) / 128  # parts of the mass, at which cells end
+GROUPS = 20  # parts of equal mass of a feature that has more cells than `FEW`
 LOOKED_AT, FEWEST = 1 << 10, 10  # outputs that cells are chosen by, and outputs of a cell
-SURE_Z = 2.0  # deviations beyond those of the luckiest of all that were tried
-PART, HINT_Z, NEAR = (
-    4,
-    1.0,
-    0.8,
-)  # every so many outputs hint at all of it: by deviations, and by part of the best entry
+SURE_Z, AHEAD = 2.0, 1.05  # deviations beyond the luckiest of all that were tried, and so many times the best plain one
+PART, HINT_Z, NEAR = 4, 1.0, 0.4  # one output of so many hints at what all show: so many deviations, of the best a part
 CLOSELY = 8  # products that are looked at as features
 APART, CLIPPED = 0.25, 3.0  # spreads that a middle is from 0 before it is taken off, and that a number may count
 
 
-def expressions_of(pilot: Pilot, paths: Sequence[Path]) -> list[Feature]:
-    """The expressions of the numbers at these paths that part the sides of a pilot, the best first."""
+@np.errstate(all="ignore")  # of infinities nothing is known
+def expressions_of(pilot: Pilot, paths: Sequence[Path], most: float) -> list[Feature]:
+    """The expressions of the numbers at these paths that part the sides of a pilot best, by more than `most`."""
     if min(pilot.first.runs, pilot.second.runs) < PART * FEWEST:
         return []
     both, second = pilot.both, np.repeat([False, True], [pilot.first.runs, pilot.second.runs])
@@ -47,13 +45,10 @@ def expressions_of(pilot: Pilot, paths: Sequence[Path]) -> list[Feature]:
     entries = [path for path in coordinates_of(both) if path in columns]
     asked = [each for path in list(columns)[:ALONE] for each in _of_one(path, columns[path], middles[path])]
     asked += _of_several(entries, columns, middles) if len(entries) > 1 else ()
-    plain = {path: _apart(each[rows], sides) for path, each in columns.items()}
-    most = max(plain.values(), default=0.0)
-    hinted = [each for each in asked if _apart(each.column(some).values, sides) > max(HINT_Z, NEAR * most)]
+    hinted = [each for each in asked if _apart(each.column(some), sides) > max(HINT_Z, NEAR * most)]
     pairs, tried = _products(entries[:TOGETHER] or list(columns)[:1], columns, middles, second)
-    best = [_apart(columns[path], second) for path, z in plain.items() if z == most]
-    sure = max(*best, math.sqrt(2.0 * math.log(len(asked) + tried + 1.0)) + SURE_Z, 0.0)
-    found = [(_apart(each.column(both).values, second), -j, each) for j, each in enumerate([*hinted, *pairs])]
+    sure = max(AHEAD * most, math.sqrt(2.0 * math.log(len(asked) + tried + 1.0)) + SURE_Z)
+    found = [(_apart(each.column(both), second), -place, each) for place, each in enumerate([*hinted, *pairs])]
     return [each for z, _, each in sorted(found, key=lambda one: one[:2], reverse=True)[:MOST] if z > sure]
 
 
@@ -158,17 +153,16 @@ def _products(
         numbers.append(np.sign(columns[one] - columns[other]))
     if len(parts) < 2:
         return [], 0
-    with np.errstate(invalid="ignore", divide="ignore"):
-        units = [np.nan_to_num(each / (np.nanmedian(np.abs(each)) or 1.0), posinf=0.0, neginf=0.0) for each in numbers]
-        matrix = np.clip(np.array(units, np.float32), -CLIPPED, CLIPPED)
-        matrix -= matrix.mean(axis=1, keepdims=True)
-        sides = [matrix[:, ~second], matrix[:, second]]
-        means = [(side @ side.T) / side.shape[1] for side in sides]
-        luck = [
-            ((side**2 @ side.T**2) / side.shape[1] - mean**2) / side.shape[1]
-            for side, mean in zip(sides, means, strict=True)
-        ]
-        apart = np.triu(np.nan_to_num(np.abs(means[0] - means[1]) / np.sqrt(luck[0] + luck[1])), 1)
+    units = [np.nan_to_num(each / (np.nanmedian(np.abs(each)) or 1.0), posinf=0.0, neginf=0.0) for each in numbers]
+    matrix = np.clip(np.array(units, np.float32), -CLIPPED, CLIPPED)
+    matrix -= matrix.mean(axis=1, keepdims=True)
+    sides = [matrix[:, ~second], matrix[:, second]]
+    means = [(side @ side.T) / side.shape[1] for side in sides]
+    luck = [
+        ((side**2 @ side.T**2) / side.shape[1] - mean**2) / side.shape[1]
+        for side, mean in zip(sides, means, strict=True)
+    ]
+    apart = np.triu(np.nan_to_num(np.abs(means[0] - means[1]) / np.sqrt(luck[0] + luck[1])), 1)
     best = [divmod(int(place), len(parts)) for place in np.argsort(-apart, axis=None)[:CLOSELY]]
     pairs = [(parts[one], parts[other]) for one, other in best if apart[one, other] > SURE_Z]
     words = [
@@ -178,21 +172,29 @@ def _products(
     return [Expression(word, pair) for word, pair in zip(words, pairs, strict=True)], len(parts) ** 2 // 2
 
 
-def _apart(values: Reals, second: Bools) -> float:
-    """How far the cells of a column part the sides, in standard deviations of luck (Wilson & Hilferty 1931)."""
-    numbers = np.where(np.isnan(values), np.inf, values)
+def _apart(column: Column, second: Bools) -> float:
+    """How far a column parts the sides, its numbers in cells of about equal mass and those that are none together."""
+    numbers = np.where(np.isnan(column.values), np.inf, column.values)
     some = np.sort(numbers[:: max(1, len(numbers) // LOOKED_AT)])
     edges = np.unique(some)
     if len(edges) > FEW:
         edges = np.unique(some[(LEVELS * (len(some) - 1)).astype(np.intp)])
     cells = 2 * np.searchsorted(edges, numbers) + second
-    table = np.bincount(cells, minlength=2 * len(edges) + 2).reshape(-1, 2).astype(np.float64)
-    often = table.sum(axis=1) >= FEWEST
-    table = np.concatenate([table[often], table[~often].sum(axis=0, keepdims=True)])
-    table = table[table.sum(axis=1) > 0.0]
-    free = len(table) - 1
-    if free < 1:
+    return parted(np.bincount(cells, minlength=2 * len(edges) + 2).reshape(-1, 2))
+
+
+def parted(table: Integers) -> float:
+    """How far counts int64[cells, sides] are apart, in deviations of luck: a signed root (Cramér 1938)."""
+    share = np.cumsum(table.sum(axis=1)) / max(1, int(table.sum()))
+    groups = np.ceil(share * GROUPS) if len(table) > FEW else np.arange(len(table))
+    starts = np.flatnonzero(np.diff(groups, prepend=-1.0))
+    cells = np.add.reduceat(table, starts, axis=0).astype(np.float64)
+    often = cells.sum(axis=1) >= FEWEST
+    cells = np.concatenate([cells[often], cells[~often].sum(axis=0, keepdims=True)])
+    cells = cells[cells.sum(axis=1) > 0.0]
+    free = len(cells) - 1
+    if free < 1 or not cells.sum(axis=0).all():
         return 0.0
-    expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
-    ratio = float(((table - expected) ** 2 / expected).sum()) / free
-    return (ratio ** (1.0 / 3.0) - 1.0 + 2.0 / (9.0 * free)) / math.sqrt(2.0 / (9.0 * free))
+    expected = cells.sum(axis=1, keepdims=True) * cells.sum(axis=0) / cells.sum()
+    chi = max(1e-9, float(((cells - expected) ** 2 / expected).sum()))
+    return math.copysign(math.sqrt(max(0.0, chi - free - free * math.log(chi / free))), chi - free)

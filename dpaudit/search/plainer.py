@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from dpaudit.base.arrays import Bools, Integers, Places, Reals
+from dpaudit.events.bits import BitScore
 from dpaudit.events.event import Event, TwoEvents
 from dpaudit.events.features import Coordinate, Feature, Shape, Whole, single
 from dpaudit.events.joint import Equal, Extreme, FirstOf, Ordered, Product
@@ -46,7 +47,9 @@ Side = Literal["first", "second"]
 
 def readable(event: Event) -> bool:
     """Whether an event is one condition of something that has a name."""
-    unnamed = isinstance(event.feature, LogRatio | Linear | Shape | Product) or getattr(event.feature, "steps", False)
+    unnamed = isinstance(event.feature, LogRatio | Linear | Shape | Product | BitScore) or getattr(
+        event.feature, "steps", False
+    )
     return not unnamed and len(event.intervals) + len(event.tokens) <= 1
 
 

@@ -15,7 +15,7 @@ from dpaudit import report
 from dpaudit.account.first import words_of
 from dpaudit.account.suites import assertion
 from dpaudit.base import quoting
-from dpaudit.events import Event, Partition, TwoEvents, bits, event_from_dict, features, joint, scores
+from dpaudit.events import Event, Partition, TwoEvents, bits, event_from_dict, features, grammar, joint, scores
 from dpaudit.events.joint import KINDS
 from dpaudit.events.scores import Binning
 from dpaudit.outputs.canonical import (
@@ -75,6 +75,9 @@ FEATURES: tuple[Any, ...] = (
     *(kind(paths) for kind in (joint.Extreme, joint.Present, joint.Distinct) for paths in (NOTHING, TWO, MANY)),
     *(joint.FirstOf(paths, number) for paths in (NOTHING, TWO, MANY) for number in (None, INF, 0.5)),
     *(joint.FirstOf(TWO, None, 5, "x" * 4_000), bits.LowestBit(), bits.LowestBit(MANY), bits.OnGrid((), 5e-324)),
+    *(bits.BitScore((), (0.5, -INF)), bits.BitScore()),
+    *(grammar.Expression(word, paths, (3.0,)) for word in grammar.WORDS for paths in (TWO, MANY)),
+    grammar.Expression("sum", (grammar.Expression("less", TWO, (0.0, INF)), (5,))),
     *(bits.TrailingZeros((), edges) for edges in ((), (0.5, 1.0), (-INF, INF))),
     *(scores.Linear((), (), (), ()), scores.Linear(TWO, (INF, NAN), (0.0, INF), (1.0, NAN), "squares")),
     *(scores.LogRatio(()), scores.LogRatio((scores.Term(PLAIN, BINS, (1.0, -INF, INF, NAN, 0.0)),), pooled=True)),

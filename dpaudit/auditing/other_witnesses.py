@@ -167,12 +167,12 @@ def propose(pilot: Pilot, goal: Goal) -> Proposal | None:
 
 def _scores(pilot: Pilot, chosen: Tables) -> tuple[Tables, Integers]:
     """Linear scores of all 64 bits, learned on every other output, and without the last bits; counts of the others."""
-    one, other = ([s.take(np.arange(k, s.runs, 2)) for s in (pilot.first, pilot.second)] for k in (0, 1))
+    taught, rest = ([s.take(np.arange(k, s.runs, 2)) for s in (pilot.first, pilot.second)] for k in (0, 1))
     paths = [feature.path for feature, _ in chosen.features if isinstance(feature, TrailingZeros)][:MOST_SCORES]
-    scores = [score for path in paths if (score := bit_score(*one, path)) is not None]
+    scores = [score for path in paths if (score := bit_score(taught[0], taught[1], path)) is not None]
     features = [each for score in scores for each in (score, without_bits(score)) if each is not None]
     cells = Tables(tuple((each, bit_binning(each, pilot.both)) for each in features))
-    return cells, cells(*map(Sample, other)) if features else np.zeros((0, 2), np.int64)
+    return cells, cells(*map(Sample, rest)) if features else np.zeros((0, 2), np.int64)
 
 
 def find_representation(plan: Plan, pilot: Pilot, pair: int, certifying: int) -> Witness | None:

@@ -34,7 +34,7 @@ class Word(NamedTuple):
 def _bits_set(matrix: Reals, by: By) -> Reals:
     whole = np.where(np.abs(matrix) < LARGEST, np.abs(matrix), 0.0).astype(np.uint64)
     bits = np.unpackbits(np.ascontiguousarray(whole).view(np.uint8).reshape(*matrix.shape, 8), axis=2)
-    return np.where(np.abs(matrix) < LARGEST, bits.sum(axis=2), np.nan)
+    return np.asarray(np.where(np.abs(matrix) < LARGEST, bits.sum(axis=2), np.nan))
 
 
 def _digits(matrix: Reals, by: By) -> Reals:
@@ -52,14 +52,14 @@ def _leading(matrix: Reals, by: By) -> Reals:
 
 
 def _position(matrix: Reals, by: By) -> Reals:
-    place = np.argmax(np.where(np.isnan(matrix), -np.inf, matrix), axis=1).astype(np.float64)
+    place: Reals = np.argmax(np.where(np.isnan(matrix), -np.inf, matrix), axis=1).astype(np.float64)
     place[np.isnan(matrix).all(axis=1)] = np.nan
     return place
 
 
 def _lead(matrix: Reals, by: By) -> Reals:
-    top = np.sort(np.where(np.isnan(matrix), -np.inf, matrix), axis=1)[:, -2:]
-    return top[:, -1] - top[:, 0]
+    top: Reals = np.sort(np.where(np.isnan(matrix), -np.inf, matrix), axis=1)[:, -2:]
+    return np.asarray(top[:, -1] - top[:, 0])
 
 
 def _longest(matrix: Reals, by: By) -> Reals:
@@ -115,9 +115,9 @@ WORDS: Mapping[str, Word] = {
 class Expression(OfFields, kind="expression"):
     """A word, with its parameters, said of what stands at some paths and of other expressions.
 
-    >>> bit = Expression("bit", (((0,),)), (3.0,))
+    >>> bit = Expression("bit", ((0,),), (3.0,))
     >>> print(bit, "|", Expression("sum", (Expression("square", ((0,), (1,))),)))
-    bit 3 of output[0] | sum(output[0]**2, output[1]**2)
+    bit 3 of output[0] | sum(output**2)
     """
 
     word: str

@@ -24,11 +24,13 @@ from dpaudit.auditing.question import Plan
 from dpaudit.auditing.search_stage import find_witness, goal_at
 from dpaudit.base.validate import error_probability
 from dpaudit.catalogue import Entry, find
+from dpaudit.catalogue.sparse.values import listed
 from dpaudit.certify import CoinFlip
+from dpaudit.data import AdjacentPair
 from dpaudit.events.event import Event
 from dpaudit.events.features import Coordinate
 from dpaudit.execution.engine import Engine
-from dpaudit.losses.comparisons import halting, winning
+from dpaudit.losses.comparisons import winning
 from dpaudit.losses.released import exponential
 from dpaudit.outputs.canonical import Path
 from dpaudit.outputs.encode import encode_batch, encode_objects
@@ -73,7 +75,7 @@ class Numbers:
 
     first: Callable[[Floats], Floats]
     second: Callable[[Floats], Floats]
-    log_ratio: Callable[[Floats], Floats]
+    log_ratio: Callable[[npt.NDArray[Any]], Floats]
     around: float
     path: Path = ()
 
@@ -89,21 +91,26 @@ class Numbers:
             ends = [np.asarray(each) + event.feature.centre for each in event.intervals]
             first, second = (sum(float(np.diff(below(end))[0]) for end in ends) for below in (self.first, self.second))
             return first, second
-        return weighed(event, self.log_ratio, entry, self.path)
+        *place, ratio = *self.path, self.log_ratio
+        return weighed(event, lambda drawn: ratio(drawn[(slice(None), *place)]), entry, entry.pair)[:2]
 
 
-def weighed(event: Event, log_ratio: Callable[[Floats], Floats], entry: Entry, path: Path = ()) -> Rates:
+def weighed(
+    event: Event, log_ratio: Callable[[Any], Floats], entry: Entry, pair: AdjacentPair
+) -> tuple[float, float, float]:
     """P(S) and Q(S) by runs of both sides, each weighted by what it is likelier by than in their mixture.
 
-    `log_ratio` takes the numbers at `path`, float64[runs]. Where it hardly varies within S the quotient is near exact.
+    `log_ratio` is that of each run of a batch, float64[runs]. The standard error is that of ln(P(S) / Q(S)), which is
+    near none where the ratio hardly varies within S.
     """
-
-    rng, sums = np.random.default_rng(DRAWN), np.zeros(2)
-    for data in entry.pair.open():
-        outputs = encode_batch(entry.open().call(data, DRAWN, rng), DRAWN)
-        logs = log_ratio(np.asarray(outputs.column(path).values, np.float64)[event.contains(outputs)])
-        sums += [2.0 * (1.0 / (1.0 + np.exp(sign * logs))).sum() for sign in (-1.0, 1.0)]
-    return float(sums[0]) / (2.0 * DRAWN), float(sums[1]) / (2.0 * DRAWN)
+    rng, logs = np.random.default_rng(DRAWN), []
+    for data in pair.open():
+        drawn = entry.open().call(data, DRAWN, rng)
+        logs.append(log_ratio(drawn)[event.contains(encode_batch(drawn, DRAWN))])
+    first, second = (1.0 / (1.0 + np.exp(sign * np.concatenate(logs))) for sign in (-1.0, 1.0))
+    p, q = float(first.sum()), float(second.sum())
+    error = float(np.linalg.norm(first / p - second / q)) if min(p, q) > 0.0 else math.inf
+    return p / DRAWN, q / DRAWN, error
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +135,7 @@ def noised(distribution: Callable[[float], Any], path: Path = ()) -> Callable[[A
     def law(first: float, second: float) -> Numbers:
         one, other = distribution(first), distribution(second)
 
-        def log_ratio(values: Floats) -> Floats:
+        def log_ratio(values: npt.NDArray[Any]) -> Floats:
             with np.errstate(invalid="ignore"):
                 return np.asarray(one.logpdf(values) - other.logpdf(values))
 
@@ -137,30 +144,30 @@ def noised(distribution: Callable[[float], Any], path: Path = ()) -> Callable[[A
     return law
 
 
-def listed(outcomes: Callable[[Any], Iterator[Any]], chances: Callable[[Any], Floats]) -> Callable[..., Outcomes]:
+def finite(outcomes: Callable[[Any], Iterator[Any]], chances: Callable[[Any], Floats]) -> Callable[..., Outcomes]:
     """The law of few outcomes, those of the first dataset."""
     return lambda first, second: Outcomes(tuple(outcomes(first)), chances(first), chances(second))
 
 
-def transcripts(data: Any, tops: int, threshold_scale: float, query_scale: float) -> Iterator[tuple[Any, float]]:
-    """Outputs of Sparse with their probabilities: after each top the threshold 0 is drawn again, and the last halts."""
+def transcripts(answers: int, tops: int) -> Iterator[tuple[int, ...]]:
+    """Outputs of a sparse vector technique that halts at its last top, in the order of the catalogue's `listed`.
 
-    if not tops or not len(data):
-        yield (), 1.0
+    >>> [*transcripts(2, 1)]
+    [(1,), (0, 1), (0, 0)]
+    """
+    if not tops or not answers:
+        yield ()
         return
-    *law, none = halting(np.asarray(data, np.float64), 0.0, threshold_scale, query_scale)
-    for place, chance in enumerate(law):
-        for rest, later in transcripts(data[place + 1 :], tops - 1, threshold_scale, query_scale):
-            yield ((0,) * place + (1, *rest), float(chance) * later)
-    yield (0,) * len(data), float(none)
+    for place in range(answers):
+        yield from ((0,) * place + (1, *rest) for rest in transcripts(answers - place - 1, tops - 1))
+    yield (0,) * answers
 
 
 def sparse(tops: int, threshold_scale: float, query_scale: float) -> Callable[..., Outcomes]:
-    """The law of AboveThreshold (one top) and Sparse."""
-    scales = tops, threshold_scale, query_scale
-    return listed(
-        lambda data: (output for output, _ in transcripts(data, *scales)),
-        lambda data: np.array([chance for _, chance in transcripts(data, *scales)]),
+    """The law of AboveThreshold (one top) and Sparse, whose threshold 0 is drawn again after each top."""
+    return finite(
+        lambda data: transcripts(len(data), tops),
+        lambda data: listed(np.asarray(data, np.float64), tops, 0.0, threshold_scale, query_scale),
     )
 
 
@@ -174,17 +181,17 @@ def classics() -> Iterator[Classic]:
         return iter(range(len(data)))
 
     yield Classic("Laplace", "laplace", noised(lambda data: stats.laplace(data)))
-    geometric = listed(integers, lambda data: stats.dlaplace(1.0, data).pmf(np.fromiter(integers(data), float)))
+    geometric = finite(integers, lambda data: stats.dlaplace(1.0, data).pmf(np.fromiter(integers(data), float)))
     yield Classic("geometric", "geometric", geometric)
     yield Classic("Gaussian, mu", "gaussian_gdp", noised(lambda data: stats.norm(data)))
-    told = listed(lambda _: iter((0, 1)), lambda bit: np.array([0.75, 0.25])[:: -1 if bit else 1])
+    told = finite(lambda _: iter((0, 1)), lambda bit: np.array([0.75, 0.25])[:: -1 if bit else 1])
     yield Classic("randomised response", "randomised_response", told)
-    noisy_max = listed(answered, lambda data: winning(np.asarray(data, np.float64), 1.0))
+    noisy_max = finite(answered, lambda data: winning(np.asarray(data, np.float64), 1.0))
     yield Classic("Report Noisy Max", "report_noisy_max", noisy_max, steep=False)
     yield Classic("AboveThreshold", "above_threshold", sparse(1, 2.0, 4.0), steep=False)
     yield Classic("Sparse", "sparse", sparse(2, 4.0, 8.0), steep=False)
     yield Classic("no threshold noise", "above_threshold.no_threshold_noise", sparse(1, 0.0, 4.0), steep=False)
-    utilities = listed(answered, lambda data: exponential(np.asarray(data, np.float64), 0.5))
+    utilities = finite(answered, lambda data: exponential(np.asarray(data, np.float64), 0.5))
     yield Classic("exponential mechanism", "exponential_mechanism", utilities)
     yield Classic("uniform noise", "laplace.uniform_noise", noised(lambda data: stats.uniform(data, 5.0)))
     count = noised(lambda data: stats.laplace(data), (1,))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import dpaudit
 from audits.digest import digest
+from audits.literature.chances import chances
 from audits.literature.laws import Curve, curves
 from audits.literature.oracle import ceiling, oracle_bound
 from audits.literature.record import CONFIDENCE, Point, Record
@@ -97,6 +98,9 @@ def measured(
         )
         for size in sizes
     ]
+    chance_p, chance_q, error = chances(row, results[-1])
+    points = [point(row, known, result) for result in results]
+    points[-1] = replace(points[-1], chance_p=chance_p, chance_q=chance_q, chance_error=error)
     every = [curve for both in known.curves for curve in both]
     record = Record(
         name=row.name,
@@ -113,7 +117,7 @@ def measured(
         error=max((curve.error for curve in every), default=None),
         unknown=known.unknown,
         oracle_s=round(known.cpu_s, 3),
-        points=tuple(point(row, known, result) for result in results),
+        points=tuple(points),
     )
     return record, made_with(results[-1])
 

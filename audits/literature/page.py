@@ -25,7 +25,7 @@ def markdown(
     command: str,
 ) -> str:
     """The page; every text that is not its own is escaped."""
-    first, *rest = tables(records, failed) or (None,)
+    first, *rest = tables(records, failed, groups, machine.get("study_s")) or (None,)
     blocks = [f"# {TITLE}", *map(escape, summary(records, failed, groups))]
     blocks += first.markdown() if first else []
     blocks += figures() if records else []
@@ -186,6 +186,8 @@ def _explained(record: Record) -> str:
     best = of(record.name).best
     assert best is not None
     told = f"{record.name} ({down(record.main.bound(PEERS))} against {best}"
+    if record.main.above_the_truth(PEERS):
+        told += f"; above the exact loss {number(record.main.exact)}, so it does not count"
     if record.exact is not None and best.epsilon > record.exact:
         told += f", which is above the exact loss {number(record.exact)}"
     return f"{told})"

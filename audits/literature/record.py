@@ -9,6 +9,10 @@ import math
 from dataclasses import dataclass, fields
 from typing import Any
 
+import numpy as np
+
+from audits.literature.laws.curve import Curve
+from audits.literature.oracle import oracle_bound
 from dpaudit.certify import CoinFlip, error_probability
 from dpaudit.certify.coin_flip import epsilon_lower
 from dpaudit.certify.cross_check import two_interval_epsilon
@@ -27,7 +31,8 @@ class Point:
     `executions` are all, `certifying` those on the frozen event, `cpu_s` and `wall_s` seconds of the audit with its
     search. `exact` is the exact loss of the certified pair in the certified direction, `oracle` the bound of its
     likeliest event with as many certifying runs, `oracle_all` the largest of all pairs and both directions; None where
-    the law is not known.
+    the law is not known. `chance_p` and `chance_q` are the event's probabilities, `chance_error` the standard error of
+    ln(chance_p / chance_q), 0 where they are not counted (`audits.literature.chances`); None of the smaller audits.
     """
 
     asked: int
@@ -45,6 +50,9 @@ class Point:
     exact: float | None
     oracle: float | None
     oracle_all: float | None
+    chance_p: float | None = None
+    chance_q: float | None = None
+    chance_error: float | None = None
 
     @property
     def evidence(self) -> CoinFlip:
@@ -66,19 +74,12 @@ class Point:
         return two_interval_epsilon(self.evidence, 0.0, PEERS)
 
     @property
-    def part(self) -> float | None:
-        """The bound over that of the best event of all pairs; by the luck of the counts it may exceed 1."""
-        return None if not self.oracle_all else self.bound() / self.oracle_all
-
-    @property
-    def luck(self) -> float:
-        """One standard error of the log ratio of the two hit rates: how far counts alone move the bound.
-
-        >>> Point(0, 0, 100, 100, 400, 400, "", "", "", "", 0.0, 0.0, None, None, None).luck
-        0.1224744871391589
-        """
-        sides = ((self.hits_p, self.runs_p), (self.hits_q, self.runs_q))
-        return math.sqrt(sum(1.0 / hits - 1.0 / runs for hits, runs in sides if hits))
+    def expected_part(self) -> float | None:
+        """The event's bound over that of the best event of all pairs, both at expected counts."""
+        if self.chance_p is None or self.chance_q is None or not self.oracle_all:
+            return None
+        event = Curve(np.array([self.chance_p]), np.array([self.chance_q]), math.inf, 0.0, "of one event")
+        return oracle_bound(event, self.certifying, error_probability(CONFIDENCE)) / self.oracle_all
 
     def above_the_truth(self, confidence: float = CONFIDENCE) -> bool:
         """Whether the bound exceeds the exact loss of its pair, as it may with probability 1 - confidence."""
@@ -126,14 +127,15 @@ class Record:
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON holds it, its bounds beside the counts; infinity is the string "inf"."""
         plain = {field.name: _plain(getattr(self, field.name)) for field in fields(self) if field.name != "points"}
-        return plain | {"part_of_oracle": _plain(self.main.part), "points": [_point(point) for point in self.points]}
+        return plain | {"part_of_oracle": self.main.expected_part, "points": [_point(point) for point in self.points]}
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Record:
         """The record that `to_dict` wrote; what follows from its counts is computed again."""
         own = {field.name: _read(stored[field.name]) for field in fields(cls) if field.name != "points"}
-        points = (
-            Point(**{field.name: _read(point[field.name]) for field in fields(Point)}) for point in stored["points"]
+        points = (  # older records have no chances
+            Point(**{field.name: _read(point[field.name]) for field in fields(Point) if field.name in point})
+            for point in stored["points"]
         )
         return cls(**own, points=tuple(points))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from decimal import ROUND_CEILING, Context
 
 from audits.literature import expected
-from audits.literature.expected import down, reached, up
+from audits.literature.expected import down, up
 from audits.literature.oracle import GRID
 from audits.literature.published import SEARCHING, VERIFYING, Reported, of
 from audits.literature.record import CONFIDENCE, CONFIDENCES, PEERS, Failed, Record
@@ -18,9 +18,14 @@ MARK = "†"  # a number above the exact loss
 Column = tuple[str, Callable[[Record], str]]
 
 
-def tables(records: Sequence[Record], failed: Sequence[Failed] = ()) -> tuple[Table, ...]:
+def tables(
+    records: Sequence[Record],
+    failed: Sequence[Failed] = (),
+    groups: Sequence[Table] = (),
+    seconds: float | None = None,
+) -> tuple[Table, ...]:
     """The tables of the page, those that have rows."""
-    made = (bounds(records), closeness(records), costs(records), judged(records), not_audited(failed))
+    made = (bounds(records), closeness(records), costs(records), judged(records, groups, seconds), not_audited(failed))
     return tuple(each for each in made if each.rows)
 
 
@@ -39,7 +44,8 @@ def bounds(records: Sequence[Record]) -> Table:
     ]
     notes = [
         f"{MARK} above the exact loss. The exact loss is the largest of the pairs that were given, both directions. "
-        "Bounds are rounded down. The last column compares ours at 0.9 with the better of DP-Sniper's two.",
+        "Bounds are rounded down. The last column compares ours at 0.9 with the better of DP-Sniper's two; one above "
+        "the exact loss does not count.",
         *(f"{row.name}: {of(row.name).remark}" for row in records if of(row.name).remark),
     ]
     return _table("Bounds", columns, records, notes=notes)
@@ -53,17 +59,17 @@ def closeness(records: Sequence[Record]) -> Table:
         ("exact loss of the certified pair", lambda row: number(row.main.exact)),
         ("best event, certified pair", lambda row: _or_dash(row.main.oracle)),
         ("best event, all pairs", lambda row: _or_dash(row.main.oracle_all)),
-        ("part reached", reached),
-        ("standard error", _luck),
+        ("part reached", part),
         ("ceiling at mass 0.01", lambda row: number(row.ceiling)),
         ("relative error of the law", _error),
     ]
     notes = [_without_law(records), *_methods(records)]
     before = (
         "The best event is Neyman and Pearson's for the exact law; its bound is that of the same certifier at "
-        f"{CONFIDENCE:g} with as many certifying runs, at expected counts. The part reached is the certified bound "
-        "over that of the best event of all pairs, both directions; the luck of the counts moves it by the standard "
-        "error beside it, so it may exceed 1. Where the loss is infinite it says how much less was certified.",
+        f"{CONFIDENCE:g} with as many certifying runs, at expected counts. The part reached is the bound of "
+        "the frozen event, at its own expected counts, over that of the best event of all pairs, both directions. Its "
+        "probabilities are those of the law, by outputs weighted with their exact ratio, or counted on fresh runs: the "
+        "standard error says how well they are known.",
         "The ceiling is the largest log ratio of an event whose rarer probability is fixed at 0.01, as DP-Sniper "
         "fixes it.",
         "The relative error bounds that of the probabilities of these events. Where outputs are numbers, events are "
@@ -97,9 +103,10 @@ def costs(records: Sequence[Record]) -> Table:
     return _table("Executions and time", columns, records, notes=notes)
 
 
-def judged(records: Sequence[Record]) -> Table:
+def judged(records: Sequence[Record], groups: Sequence[Table] = (), seconds: float | None = None) -> Table:
     """What was expected before the runs, and what was found; no rows for audits of another size."""
-    rows = tuple((each.words, each.found, "met" if each.met else "MISSED") for each in expected.expectations(records))
+    held = expected.expectations(records, groups, seconds)
+    rows = tuple((each.words, each.found, "met" if each.met else expected.MISSED) for each in held)
     return Table("What was expected", ("expected", "found", "outcome"), rows)
 
 
@@ -117,6 +124,15 @@ def number(value: float | None) -> str:
     if value is None:
         return "-"
     return "∞" if math.isinf(value) else f"{value:.4g}"
+
+
+def part(row: Record) -> str:
+    """What the frozen event is worth of the best one, with its standard error; a dash where it is not known."""
+    found = row.main
+    if found.expected_part is None:
+        return "-"
+    error = (found.chance_error or 0.0) / (found.oracle_all or math.inf)
+    return f"{down(found.expected_part, 3)} ± {up(error, 3)}"
 
 
 def reported(row: Record, bound: Reported | None) -> str:
@@ -150,12 +166,6 @@ def _statdp(row: Record) -> str:
     if not known.same:
         return f"{' / '.join(map(str, known.statdp))} (another mechanism)"
     return " / ".join(reported(row, each) for each in known.statdp) or "-"
-
-
-def _luck(row: Record) -> str:
-    if not row.main.oracle_all or row.exact is None:
-        return "-"
-    return f"{row.main.luck:.2f}" if math.isinf(row.exact) else f"{row.main.luck / row.main.oracle_all:.3f}"
 
 
 def _error(row: Record) -> str:

@@ -25,6 +25,7 @@ from audits.literature.page import EXACT, EXECUTIONS, markdown
 from audits.literature.published import PUBLISHED, of
 from audits.literature.record import Failed, Record
 from audits.literature.rows import Row, rows
+from audits.literature.sections import part
 from audits.literature.table import Table
 from dpaudit import DpAuditError
 
@@ -106,7 +107,7 @@ def line(record: Record) -> str:
     levels = "  ".join(expected.down(found.bound(level)) for level in (0.9999, 0.9))
     exact = "?" if record.exact is None else f"{record.exact:.4g}"
     return (
-        f"{record.name:16} {levels}  exact {exact}  part {expected.reached(record)}  {better} DP-Sniper  "
+        f"{record.name:16} {levels}  exact {exact}  part {part(record)}  {better} DP-Sniper  "
         f"{found.cpu_s:.1f} s CPU, {found.wall_s:.1f} s"
     )
 
@@ -155,7 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         study = stored(given.stored) if given.stored else asked(given)
-        for each in expected.expectations(study.records):
+        for each in expected.expectations(study.records, study.groups, study.machine.get("study_s")):
             print(f"{'met   ' if each.met else 'MISSED'}  {each.words}: {each.found}")
         paths = write(study, given.report)
     except (DpAuditError, ValueError, OSError) as error:
@@ -179,12 +180,14 @@ def asked(given: argparse.Namespace) -> Study:
         raise ValueError(f"--runs must be at least 1, got {runs}")
     given.report.mkdir(parents=True, exist_ok=True)
     chosen = [row for name, row in known.items() if not given.only or name in given.only]
+    started = time.monotonic()
     found = audited(chosen, runs, told=_told, n_jobs=given.jobs)
     groups, failed = ((), ()) if given.only or given.no_groups else further(given.jobs, _told)
     only = "".join(f" --only {name}" for name in given.only) or (" --no-groups" if given.no_groups else "")
     size = " --full" if given.full else f" --runs {runs}"
     command = f"python -m audits.literature.study{size}{only}"
-    return Study(found.records, found.failed + failed, groups, found.machine, command)
+    machine = found.machine | ({} if only else {"study_s": round(time.monotonic() - started)})
+    return Study(found.records, found.failed + failed, groups, machine, command)
 
 
 def stored(file: Path) -> Study:

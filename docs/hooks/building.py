@@ -27,6 +27,7 @@ FILLS: dict[str, Callable[[str], str]] = {
     "report": shown.report,
     "figure": shown.figure,
     "training": shown.training,
+    "stored": shown.stored,
     "table": shown.numbers,
     "action": recipe.part,
     "keywords": keywords.rows,

@@ -14,6 +14,10 @@ from private_counts import noisy_count
 from reference.text import code, fenced, prose, table
 
 import dpaudit
+from audits.digest import ROOT
+from audits.literature.page import summary
+from audits.literature.study import Study
+from audits.literature.table import escape
 from audits.research.table import COLUMNS as STUDY
 from dpaudit.account import account
 from dpaudit.certify import smallest_caught
@@ -77,6 +81,13 @@ def training(name: str) -> str:
     from dpaudit.report.figures import drawings as drawn
 
     return pictured({each.name: each for each in drawn(trained())}[name])
+
+
+def stored(name: str) -> str:
+    """What a report in `reports/` says first of its results, from its record. Raises `KeyError` for another one."""
+    file = {"literature": ROOT / "reports" / "literature" / "literature.json"}[name]
+    study = Study.from_json(file.read_text(encoding="utf-8"))
+    return "\n\n".join(escape(each) for each in summary(study.records, study.failed, study.groups))
 
 
 def numbers(name: str) -> str:

@@ -33,10 +33,14 @@ def curves(entry: Entry, pair: AdjacentPair) -> tuple[Curve, Curve]:
     steps = set(moves[moves > 0.0].tolist())
     if len(steps) != 1:
         raise ValueError(f"the answers that move must move by the same, got moves by {sorted(steps)}")
-    values = entry.values()
-    sensitivity = values.get("sensitivity", float(len(moves)))  # counts that share epsilon: all of them move
-    curve = sum_curve(int(np.count_nonzero(moves)), steps.pop() * values["epsilon"] / sensitivity)
+    curve = sum_curve(int(np.count_nonzero(moves)), steps.pop() / scale(entry, pair))
     return curve, curve
+
+
+def scale(entry: Entry, pair: AdjacentPair) -> float:
+    """The scale of the noise on each answer; counts that share epsilon all move."""
+    values = entry.values()
+    return float(values.get("sensitivity", len(pair.first)) / values["epsilon"])
 
 
 def sum_curve(terms: int, step: float) -> Curve:

@@ -22,6 +22,7 @@ from scipy.stats import binom
 
 import audits.literature.laws
 from audits.literature.laws import Curve, bits, curves, noised, released, sums, thresholds
+from audits.literature.laws.ratios import log_ratio
 from audits.literature.laws.sums import tails
 from audits.literature.rows import row
 from dpaudit import AdjacentPair
@@ -37,7 +38,17 @@ ROWS = (
     *("NoisyMax1", "NoisyMax2", "NoisyMax3", "NoisyMax4"),
     *("SVT1", "SVT2", "SVT4", "SVT5", "SVT6", "OneTimeRAPPOR", "RAPPOR"),
 )
-OF_VALUES = ("SVT3", "PrefixSum", "LaplaceParallel", "SVT34Parallel", "NumericalSVT")
+OF_VALUES = (
+    "SVT3",
+    "PrefixSum",
+    "LaplaceParallel",
+    "SVT34Parallel",
+    "NumericalSVT",
+    "SVT1",
+    "SVT4",
+    "SVT6",
+    "NoisyHist2",
+)
 NOISES = {  # scales for the threshold and for the answers, as published; whether the first top ends the run
     "SVT1": (20.0, 40.0, True),
     "SVT2": (20.0, 40.0, True),
@@ -261,74 +272,6 @@ CHANCE = 1e-6 / (len(OF_VALUES) * 2 * 2 * len(SHARES) * 2 * 2)  # of each count:
 APART = 1e-6  # of two log ratios, for a set to end between them
 
 
-LEVELS = np.arange(-320.0, 480.0, 0.5)  # of the noisy threshold; the answers are nodes
-
-
-def log_reached(answers: Floats, is_top: Floats, is_bottom: Floats, scales: tuple[float, float]) -> Floats:
-    """ln of the chance of these tops and bottoms and a noisy threshold below each level; the threshold is 1."""
-    values = np.exp(-np.abs(LEVELS - 1.0) / scales[0]) / (2.0 * scales[0])
-    for answer, top, bottom in zip(answers, is_top, is_bottom, strict=True):
-        values = values * (laplace_below((answer - LEVELS) / scales[1]) if top else 1.0)
-        values = values * (laplace_below((LEVELS - answer) / scales[1]) if bottom else 1.0)
-    return np.log(np.concatenate([[1e-300], np.cumsum((values[1:] + values[:-1]) / 4.0)]))
-
-
-def moves(values: Floats, pair: AdjacentPair, scale: float) -> Floats:
-    """The log ratios of Laplace noise on every answer."""
-    first, second = np.asarray(pair.first, float), np.asarray(pair.second, float)
-    return np.asarray((np.abs(values - second) - np.abs(values - first)) / scale)
-
-
-def seen(is_top: npt.NDArray[np.bool_], most: int) -> npt.NDArray[np.bool_]:
-    """The answers that were compared, given the tops."""
-    return np.cumsum(is_top, axis=1) - is_top < most
-
-
-def by_pattern(
-    is_top: npt.NDArray[np.bool_],
-    most: int,
-    pair: AdjacentPair,
-    scales: tuple[float, float],
-    cuts: Floats | None,
-) -> Floats:
-    """The log ratio of tops and bottoms; with cuts that of the bottoms alone and a threshold below the cut."""
-    found = np.empty(len(is_top))
-    patterns, place = np.unique(is_top, axis=0, return_inverse=True)
-    for index, tops in enumerate(patterns):
-        bottoms = seen(tops[None], most)[0] & ~tops
-        counted = tops if cuts is None else np.zeros(len(tops), np.bool_)
-        ratio = np.subtract(
-            *(log_reached(np.asarray(data, float), counted, bottoms, scales) for data in (pair.first, pair.second))
-        )
-        mine = place.ravel() == index
-        found[mine] = ratio[-1] if cuts is None else np.interp(cuts[mine], LEVELS, ratio)
-    return found
-
-
-def compared(y: np.ma.MaskedArray, most: int, pair: AdjacentPair) -> Floats:
-    """Algorithm 3: the bottoms with the threshold below the least value, and the values."""
-    given = ~np.ma.getmaskarray(y)
-    cuts = np.where(given, y.data, LEVELS[-1]).min(axis=1)
-    ratio = by_pattern(given, most, pair, (20.0, 20.0 * most), cuts)
-    return np.asarray(ratio + np.where(given, moves(y.data, pair, 20.0 * most), 0.0).sum(axis=1))
-
-
-def scored(name: str, y: np.ma.MaskedArray, pair: AdjacentPair) -> Floats:
-    """ln(dP/dQ) of outputs, as the sampler gives them."""
-    if name == "LaplaceParallel":
-        return np.asarray(moves(np.asarray(y), pair, 200.0).sum(axis=1))
-    if name == "PrefixSum":
-        return np.asarray(moves(np.diff(np.asarray(y), axis=1, prepend=0.0), pair, 10.0).sum(axis=1))
-    if name == "SVT3":
-        return compared(y, 1, pair)
-    if name == "SVT34Parallel":
-        bits = by_pattern(y[:, 10:].filled(0) == 1, 2, pair, (40.0, 40.0 / 3.0), None)
-        return compared(y[:, :10], 2, pair) + bits
-    is_top = y.filled(0.0) != 0.0
-    values = np.where(is_top, moves(y.data, pair, 60.0), 0.0).sum(axis=1)
-    return np.asarray(values + by_pattern(is_top, 2, pair, (30.0, 120.0), None))
-
-
 @cache
 def both(name: str, place: int) -> tuple[AdjacentPair, Curve, Curve]:
     found = row(name)
@@ -345,9 +288,9 @@ def test_runs_hit_the_nested_sets_of_values_as_often_as_the_law_says(name: str, 
     """Of sets that hold some shares; each count is wrong with a probability of at most `CHANCE`."""
     pair, *found = both(name, place)
     entry, rng = row(name).entry, np.random.default_rng(11)
-    ratios = [
-        scored(name, entry.sampler(data, RUNS, rng, **entry.values()), pair) for data in (pair.first, pair.second)
-    ]
+    ratio = log_ratio(name, entry, pair)
+    assert ratio is not None
+    ratios = [ratio(entry.sampler(data, RUNS, rng, **entry.values())) for data in (pair.first, pair.second)]
     for (curve, sign), share in itertools.product(zip(found, (1, -1), strict=True), SHARES):
         levels = logs(np.diff(curve.p, prepend=0.0), np.diff(curve.q, prepend=0.0))
         place = int(np.searchsorted(curve.p, share))

@@ -10,6 +10,7 @@ import pytest
 
 import dpaudit
 from audits.literature import measure, study
+from audits.literature.chances import chances
 from audits.literature.laws import curves
 from audits.literature.measure import measured, point, truth, words
 from audits.literature.oracle import ceiling, oracle_bound
@@ -20,7 +21,7 @@ from audits.literature.table import Table
 from dpaudit.base.validate import error_probability
 from dpaudit.catalogue.entry import Code
 from dpaudit.certify import CoinFlip, certify
-from tests.cases import some
+from tests.cases import for_each, some
 
 RUNS = 20_000
 
@@ -80,6 +81,20 @@ def test_a_law_that_fails_leaves_the_audit_and_the_loss_of_the_catalogue(monkeyp
     assert (made.main.oracle, made.main.oracle_all, made.ceiling) == (None, None, None)
     assert made.exact == pytest.approx(0.1)
     assert made.main.exact == pytest.approx(0.1)
+
+
+@for_each("name", ["Laplace", "SVT1", "TruncGeo"])
+def test_an_event_is_judged_by_other_runs_than_those_that_certify(name: str) -> None:
+    """Weighed, or counted where no ratio is written out; six counts within 6.5 deviations: 5e-10 by chance."""
+    of = row(name)
+    result = dpaudit.audit(of.entry, pairs=of.pairs[:1], claim=of.entry.claim(), runs=RUNS, seed=1, n_jobs=1)
+    again = dpaudit.recheck(result, of.entry, fresh=True).evidence
+    assert isinstance(again, CoinFlip)
+    p, q, error = chances(of, result)
+    for hits, runs, chance in ((again.hits_p, again.runs_p, p), (again.hits_q, again.runs_q, q)):
+        assert abs(hits - runs * chance) <= 6.5 * math.sqrt(runs * chance * max(0.0, 1.0 - chance)) + 1.0
+        assert name != "TruncGeo" or hits == round(runs * chance)
+    assert 0.0 <= error < 0.05
 
 
 def test_a_row_that_fails_is_said_and_the_others_go_on() -> None:

@@ -186,7 +186,7 @@ def asked(given: argparse.Namespace) -> Study:
     only = "".join(f" --only {name}" for name in given.only) or (" --no-groups" if given.no_groups else "")
     size = " --full" if given.full else f" --runs {runs}"
     command = f"python -m audits.literature.study{size}{only}"
-    machine = found.machine | ({} if only else {"study_s": round(time.monotonic() - started)})
+    machine = dict(found.machine) | ({} if only else {"study_s": round(time.monotonic() - started)})
     return Study(found.records, found.failed + failed, groups, machine, command)
 
 

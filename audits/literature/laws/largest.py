@@ -27,9 +27,7 @@ NEAREST = 1e-4  # scales of noise: where the cells above the largest answer star
 def curves(entry: Entry, pair: AdjacentPair) -> tuple[Curve, Curve]:
     """The curves of Report Noisy Max, with Laplace or exponential noise, by index or by value."""
     p, q = (np.asarray(data, float) for data in (pair.first, pair.second))
-    values = entry.values()
-    scale = 2.0 * float(values["sensitivity"]) / float(values["epsilon"])
-    one_sided = entry.name.startswith("report_noisy_max_exponential")
+    scale, one_sided = noise(entry)
     if not entry.name.endswith("value_only"):
         laws = [permute_and_flip(side, 1.0 / scale) if one_sided else winning(side, scale) for side in (p, q)]
         logs = np.log(laws[0]) - np.log(laws[1])
@@ -40,6 +38,12 @@ def curves(entry: Entry, pair: AdjacentPair) -> tuple[Curve, Curve]:
     sup = _one_sided_loss if one_sided else _loss
     method = "cells of the released value, each with a mass in closed form"
     return both(masses[0], masses[1], (sup(p, q, scale), sup(q, p, scale)), method, CLOSED)
+
+
+def noise(entry: Entry) -> tuple[float, bool]:
+    """The scale of the noise on an answer, and whether it is exponential, not Laplace."""
+    values, one_sided = entry.values(), entry.name.startswith("report_noisy_max_exponential")
+    return 2.0 * float(values["sensitivity"]) / float(values["epsilon"]), one_sided
 
 
 def cells(p: Floats, q: Floats, scale: float, *, one_sided: bool) -> Floats:
@@ -86,17 +90,21 @@ def log_at_most(answers: Floats, values: Floats, scale: float, *, one_sided: boo
     return np.asarray(np.where(gaps < 0.0, below, above).sum(axis=0))
 
 
-def _log_density(answers: Floats, values: Floats, scale: float, one_sided: bool) -> Floats:
-    """ln of the density: of the largest being each answer in turn, where all others are below; less ln(scale)."""
+def log_density(answers: Floats, values: Floats, scale: float, one_sided: bool) -> Floats:
+    """ln of the density: of the largest being each answer in turn, where all others are below; less ln(scale).
+
+    One-sided noise leaves none below the largest answer: there it is -inf.
+    """
     gaps = (values[None, :] - answers[:, None]) / scale
     alone = np.abs(gaps)
     factor = 1.0 if one_sided else 2.0
     at_most = np.where(gaps < 0.0, gaps - math.log(2.0), np.log1p(-np.exp(-alone) / factor))
-    return np.asarray(np.logaddexp.reduce(at_most.sum(axis=0) - at_most - alone - math.log(factor), axis=0))
+    found = np.logaddexp.reduce(at_most.sum(axis=0) - at_most - alone - math.log(factor), axis=0)
+    return np.asarray(np.where(values < answers.max(), -np.inf, found) if one_sided else found)
 
 
 def _ratio(p: Floats, q: Floats, scale: float, one_sided: bool) -> Callable[[Floats], Floats]:
-    return lambda values: _log_density(p, values, scale, one_sided) - _log_density(q, values, scale, one_sided)
+    return lambda values: log_density(p, values, scale, one_sided) - log_density(q, values, scale, one_sided)
 
 
 def _loss(p: Floats, q: Floats, scale: float) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from audits.literature.laws import LAWS, noised, sums
+from audits.literature.laws import LAWS, largest, noised, sums
 from audits.literature.laws.curve import Floats
 from audits.literature.laws.released import Noises
 from dpaudit import AdjacentPair
@@ -26,7 +26,7 @@ LEVELS = np.arange(-320.0, 480.0, 0.5)  # of the noisy threshold; the answers ar
 
 
 def log_ratio(name: str, entry: Entry, pair: AdjacentPair) -> Ratio | None:
-    """That of a row with Laplace noise on entries or on a threshold; None for others, and where answers have none."""
+    """That of a row with noise on entries, on a threshold or on a maximum; None for others, and for bare answers."""
     values, law = entry.values(), LAWS[name]
     if law == "sums":
         scale, running = sums.scale(entry, pair), entry.name.startswith("prefix_sums")
@@ -34,9 +34,12 @@ def log_ratio(name: str, entry: Entry, pair: AdjacentPair) -> Ratio | None:
     if law == "noised" and not entry.name.startswith("truncated_geometric"):
         scale, bound = noised.scale(entry), values.get("bound", np.inf)
         if entry.name.startswith("laplace_sum"):
-            sides = [float(np.clip(data, -bound, bound).sum()) for data in (pair.first, pair.second)]
-            return lambda y: moves(y, AdjacentPair(*sides), scale)
+            first, second = (float(np.clip(data, -bound, bound).sum()) for data in (pair.first, pair.second))
+            return lambda y: moves(y, AdjacentPair(first, second), scale)
         return lambda y: moves(y, pair, scale).reshape(len(y), -1).sum(axis=1)
+    if law == "largest" and entry.name.endswith("value_only"):
+        answers = [np.asarray(data, float) for data in (pair.first, pair.second)]
+        return lambda y: np.subtract(*(largest.log_density(each, y, *largest.noise(entry)) for each in answers))
     epsilon, threshold, most = (values.get(key, 1) for key in ("epsilon", "threshold", "c"))
     if law == "released":
         return lambda y: _released(y, most, pair, Noises(threshold, *THREE.noises(epsilon, most)))
@@ -52,7 +55,8 @@ def log_ratio(name: str, entry: Entry, pair: AdjacentPair) -> Ratio | None:
 
         def numerical(y: Any) -> Floats:
             tops = np.ma.filled(y, 0.0) != 0.0
-            return by_pattern(tops, most, pair, noises) + np.where(tops, moves(y.data, pair, scale), 0.0).sum(axis=1)
+            values = np.where(tops, moves(y.data, pair, scale), 0.0).sum(axis=1)
+            return np.asarray(values + by_pattern(tops, most, pair, noises))
 
         return numerical
     if law == "thresholds":
@@ -74,12 +78,13 @@ def moves(values: Any, pair: AdjacentPair, scale: float) -> Floats:
 def by_pattern(is_top: Bools, most: int, pair: AdjacentPair, noises: Noises, cuts: Floats | None = None) -> Floats:
     """The log ratio of tops and bottoms; with cuts that of the bottoms alone and a threshold below the cut."""
     found = np.empty(len(is_top))
-    patterns, place = np.unique(is_top, axis=0, return_inverse=True)
-    for index, tops in enumerate(patterns):
+    codes = is_top @ (1 << np.arange(is_top.shape[1]))  # a number is sorted sooner than a row
+    _, firsts, place = np.unique(codes, return_index=True, return_inverse=True)
+    for index, tops in enumerate(is_top[firsts]):
         bottoms = (np.cumsum(tops) - tops < most) & ~tops  # of the answers that were compared
         counted = tops if cuts is None else np.zeros(len(tops), np.bool_)
         sides = (_log_reached(np.asarray(data, float), counted, bottoms, noises) for data in (pair.first, pair.second))
-        ratio, mine = np.subtract(*sides), place.ravel() == index
+        ratio, mine = np.subtract(*sides), place == index
         found[mine] = ratio[-1] if cuts is None else np.interp(cuts[mine], LEVELS, ratio)
     return found
 

@@ -21,7 +21,7 @@ from dpaudit.search.candidates import lines_of
 from dpaudit.search.explore import ENOUGH, SearchPlan, is_score, part_of, with_scores
 from dpaudit.search.goal import Goal
 from dpaudit.search.learning import log_ratio, scores_of, ways
-from dpaudit.search.selection import RIVALS_Z, Proposal, cells_inside, event_of, propose
+from dpaudit.search.selection import Proposal, cells_inside, event_of, propose
 
 LOST, FAINT = 0.25, 0.2  # of the best score's bound, and a bound that counts as no less: so far behind, a score lost
 SOME_Z = 1.0  # deviations of luck by which a score learned again may be worse
@@ -130,7 +130,7 @@ def relearned(
     judged = [
         -np.inf if proposal is None else goal.rank(proposal.score, proposal.delta)
         for feature, bins, table in own
-        for proposal in [propose(feature, bins, table, goal, thresholds_only=True, smoothed_z=RIVALS_Z)]
+        for proposal in [propose(feature, bins, table, goal, thresholds_only=True, rivals=len(own))]
     ]
     top = max(judged, default=-np.inf)
     # a linear score is learned from outputs held alone, and so is not what those that go on learning have to reach

@@ -20,15 +20,9 @@ from dpaudit.search.goal import Goal
 from dpaudit.search.learning import scores_of
 from dpaudit.search.plainer import EASIER, named, plainer, readable, tells
 from dpaudit.search.selection import (
-    BY_RATIO,
     GROUPS,
-    IN_ORDER_PRICE,
     MANY_CELLS,
-    RIVALS_Z,
-    SMOOTHED_Z,
     Proposal,
-    cells_inside,
-    proposals,
     propose,
 )
 
@@ -127,7 +121,8 @@ def _scored(pilot: Pilot, goal: Goal, paths: Sequence[Path], *, every: bool) -> 
     features += expressions_of(glance, paths, max((parted(table) for _, table in tables), default=0.0))
     tables += [_table(feature, glance) for feature in features[len(tables) :]]
     cells, shown = [bins for bins, _ in tables], [table for _, table in tables]
-    many, asked = _rivals(shown), range(len(shown)) if every else promising(shown, goal)
+    many = _rivals([*zip(features, cells, strict=True)], shown)
+    asked = range(len(shown)) if every else promising(shown, goal)
     scored: list[tuple[float, Feature]] = []
     for place, (feature, bins, table) in enumerate(zip(features, cells, shown, strict=True)):
         ask = place in asked or isinstance(feature, Whole) or feature == Coordinate()  # how runs end
@@ -156,11 +151,11 @@ def narrowed(chosen: SearchPlan, counts: Integers, goal: Goal, *, keep: int = KE
     Counts here and below are those of the plan's tables: int64[cells, sides].
     """
     tables = chosen.tables.split(counts)
-    many = _rivals(tables)
+    many = _rivals(chosen.tables.features, tables)
     scores = [
         -np.inf if proposal is None else _worth(feature, proposal, goal)
         for (feature, bins), table in zip(chosen.tables.features, tables, strict=True)
-        for proposal in [propose(feature, bins, table, goal, smoothed_z=RIVALS_Z, rivals=many)]
+        for proposal in [propose(feature, bins, table, goal, rivals=many)]
     ]
     plain = [place for place, learned in enumerate(chosen.learned) if not learned]
     plain.sort(key=lambda place: -scores[place])
@@ -210,31 +205,23 @@ def best(chosen: SearchPlan, counts: Integers, goal: Goal) -> Proposal | None:
     """The best event of all features counted, less what it costs a reader to be more than a value of the output."""
     tables = chosen.tables.split(counts)
     # of several features the luckiest wins, learned scores too: runs that did not make them choose among them
-    lucky_z, many = SMOOTHED_Z if len(tables) == 1 else RIVALS_Z, _rivals(tables)
+    many = _rivals(chosen.tables.features, tables)
     ranking: list[tuple[float, int, Proposal]] = []
     for place, ((feature, bins), table) in enumerate(zip(chosen.tables.features, tables, strict=True)):
         learned = chosen.learned[place]
-        proposal = propose(feature, bins, table, goal, thresholds_only=learned, smoothed_z=lucky_z, rivals=many)
+        proposal = propose(feature, bins, table, goal, thresholds_only=learned, rivals=many)
         if proposal is not None:
             ranking.append((_worth(feature, proposal, goal, learned=learned), place, proposal))
-    while ranking:
-        first = max(ranking, key=lambda each: each[0])
-        _, place, proposal = first
-        feature, bins = chosen.tables.features[place]
-        if proposal.family == BY_RATIO:
-            again = judged(feature, bins, tables[place], goal, smoothed_z=lucky_z, rivals=many)
-            if again is not None and again.family != BY_RATIO:
-                ranking[ranking.index(first)] = _worth(feature, again, goal), place, again
-                continue
-            proposal = again or proposal
-        plain = [each for _, j, each in sorted(ranking, key=lambda one: -one[0]) if not chosen.learned[j]]
-        counted = [(*each, table) for each, table in zip(chosen.tables.features, tables, strict=True)]
-        choice = plainer(counted, place, proposal, plain, goal)
-        parts = [each for each in plain if readable(each.event) and not isinstance(each.event.feature, Whole)]
-        if not parts or readable(choice.event) or named(choice.event):
-            return choice
-        return replace(choice, part=next((each for each in parts if each.p_side == choice.p_side), parts[0]))
-    return None
+    if not ranking:
+        return None
+    _, place, proposal = max(ranking, key=lambda each: each[0])
+    plain = [each for _, j, each in sorted(ranking, key=lambda one: -one[0]) if not chosen.learned[j]]
+    counted = [(*each, table) for each, table in zip(chosen.tables.features, tables, strict=True)]
+    choice = plainer(counted, place, proposal, plain, goal)
+    parts = [each for each in plain if readable(each.event) and not isinstance(each.event.feature, Whole)]
+    if not parts or readable(choice.event) or named(choice.event):
+        return choice
+    return replace(choice, part=next((each for each in parts if each.p_side == choice.p_side), parts[0]))
 
 
 def _worth(feature: Feature, proposal: Proposal, goal: Goal, *, learned: bool = False) -> float:
@@ -265,46 +252,18 @@ def part_of(pilot: Pilot, runs: int) -> Pilot:
     return Pilot(first, second)
 
 
-def _rivals(tables: Sequence[Integers]) -> float:
-    """How many features compete: by the cells they could show, one counted once whose cells hold what others' hold."""
+def _rivals(features: Sequence[tuple[Feature, Binning]], tables: Sequence[Integers]) -> float:
+    """How many features compete: by the cells they could show, one counted once whose cells hold what others' hold.
+
+    Where whole outputs are few, the cells of all others are sets of theirs.
+    """
+    if any(isinstance(feature, Whole) and len(bins.tokens) <= MANY_CELLS for feature, bins in features):
+        return 1.0
     cells = {}
     for table in tables:
         filled = table[table[:, 0] + table[:, 1] > 0]
         cells[np.sort((filled[:, 0] << 32) + filled[:, 1]).tobytes()] = min(len(filled), GROUPS)
     return max(1.0, sum(cells.values()) / max(1, *cells.values()))
-
-
-# --- sets of values, judged by runs that did not choose them (cross-validation: Stone 1974) -------------------------
-
-
-SPLITS, KINDS = 2, 3  # of the counts into halves, at random; a threshold or a value, and sets by a fine or coarse order
-
-
-def judged(
-    feature: Feature, bins: Binning, counts: Integers, goal: Goal, *, smoothed_z: float, rivals: float
-) -> Proposal | None:
-    """The best event of one feature, of the kind that is best on halves of the counts that did not choose it.
-
-    The order of many values by their counts fits luck, and what is believed of it is too much where the law of the log
-    odds is known badly.
-    """
-    rng, total = np.random.default_rng(int(counts.sum())), np.zeros(KINDS)
-    for _ in range(SPLITS):
-        half = rng.binomial(counts, 0.5)
-        for one, other in ((half, counts - half), (counts - half, half)):
-            events = proposals(feature, bins, one, goal, closely=False, rivals=rivals)
-            runs = other.sum(axis=0)
-            for kind in range(KINDS if events else 0):
-                event = events[min(kind, len(events) - 1)]
-                if event is not None:
-                    p = int(event[1].p_side == "second")
-                    x, y = other[cells_inside(bins, event[1].event)].sum(axis=0)[[p, 1 - p], None].astype(np.float64)
-                    total[kind] += max(0.0, float(goal.scores(x, y, int(runs[p]), int(runs[1 - p]), 0.0)[0]))
-    total /= 2 * SPLITS
-    total[1:] -= IN_ORDER_PRICE * np.clip(total[1:], 0.0, 1.0)
-    events = proposals(feature, bins, counts, goal, smoothed_z=smoothed_z, rivals=rivals)
-    left = [(total[kind], each[1]) for kind, each in enumerate(events) if each is not None]
-    return max(left, key=lambda each: each[0], default=(0.0, None))[1]
 
 
 # which of many features are worth asking for an event: by what all tables show at a glance, a few operations each

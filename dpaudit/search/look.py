@@ -16,8 +16,8 @@ import numpy as np
 
 from dpaudit.base.arrays import Integers
 from dpaudit.claims import Claim
-from dpaudit.events.features import Coordinate, Feature
-from dpaudit.events.scores import Binning, LogRatio
+from dpaudit.events.features import Coordinate
+from dpaudit.events.scores import Binning, Linear, LogRatio
 from dpaudit.execution.engine import Session, Thought
 from dpaudit.outputs.canonical import FEWEST_HELD, MOST_HELD, Outputs, Pilot, room_for
 from dpaudit.results.observations import Explored
@@ -37,7 +37,6 @@ from dpaudit.search.explore import (
     ENOUGH,
     KEPT,
     SCREENED,
-    SPLITS,
     SearchPlan,
     best,
     everything,
@@ -63,7 +62,7 @@ LEARN_FROM = 1 << 17  # runs to come, from which all features are counted first
 GROWTH = 3  # times as many runs as there were: the next that are counted, which judge what those before taught
 WIDE = 16  # features that are left after the first of these
 SHARES = (0.05, 0.1, 0.25, 0.5)  # of the runs of a pair, after which a search may end
-PLENTY = 1 << 17  # runs of which the first of these may be enough; else it takes a quarter
+PLENTY = 1 << 14  # runs of which the first of these may be enough; else it takes a quarter
 FIRST_PART = 0.5  # of a search whose share is given: chooses the features
 SETTLE_PART = 0.06  # of a search: judges the score learned last
 SHOWN = 12  # features of a pair that the result lists
@@ -218,14 +217,13 @@ def worth(now: Snapshot, more: int) -> bool:
         return proposal is None
     later = replace(now.goal, runs=now.goal.runs - more)
     feature = proposal.event.feature
-    bins, table, learned = now.plan.counted(feature, now.counts)
+    bins, table, _ = now.plan.counted(feature, now.counts)
     bound = _value(proposal, bins, table, later)
     cost = _value(proposal, bins, table, now.goal) - bound
-    # a single value that was hardly seen yet may be worth more than all that is known
-    sure = max(0.0, min(bound, now.goal.rank(proposal.score, proposal.delta)))
-    if _hope(now, proposal, later, sure) * (1.0 - runs / (runs + more)) > cost + LEAST_HOPE:
+    part = 1.0 - runs / (runs + more)
+    hope = _hope(now, proposal, later, part)
+    if hope > cost + LEAST_HOPE:
         return True
-    gains = [_of_choice(feature, bins, table, later, learned=learned)]
     own_kind = kind_of(feature) if isinstance(feature, LogRatio) else None
     kinds = [each for each in now.folds if kind_of(each.halves[0]) == own_kind] or now.folds
     judged = [(each, propose(each.halves[0], each.bins, each.counts, later, thresholds_only=True)) for each in kinds]
@@ -236,18 +234,19 @@ def worth(now: Snapshot, more: int) -> bool:
         assert event is not None
         behind = max(0.0, bound - value) if len(kinds) > 1 else 0.0
         lacking = _of_learning(event, folds, later) * folds.coded.runs / runs
-        own = gains[0] if len(kinds) == 1 else 0.0
-        gains.append(own + lacking - 2.0 * behind / (1.0 - runs / (runs + more)))
-    return max(gains) / 2.0 * (1.0 - runs / (runs + more)) > cost
+        own = hope if len(kinds) == 1 else 0.0
+        return own + lacking / 2.0 * part - behind > cost
+    return False
 
 
-def _hope(now: Snapshot, proposal: Proposal, goal: Goal, value: float) -> float:
-    """What values outside the event may be worth beyond it; those of learned scores are in order already."""
-    most = 0.0
-    tables = zip(now.plan.tables.features, now.plan.tables.split(now.counts), now.plan.learned, strict=True)
-    for (feature, bins), table in ((each, table) for each, table, learned in tables if not learned):
-        known = cells_inside(bins, proposal.event) if feature == proposal.event.feature else np.zeros(0, np.intp)
-        most = max(most, hoped(bins, table, goal, value, known))
+def _hope(now: Snapshot, proposal: Proposal, goal: Goal, part: float) -> float:
+    """What another event may come to be worth beyond the best one: any of its feature, single values of others."""
+    tables = dict(zip(now.plan.tables.features, now.plan.tables.split(now.counts), strict=True))
+    bins, table, learned = now.plan.counted(proposal.event.feature, now.counts)
+    most, best = hoped(bins, table, goal, part, thresholds_only=learned)
+    for feature, bins in now.plan.tables.features:
+        if feature != proposal.event.feature and not isinstance(feature, LogRatio | Linear):
+            most = max(most, hoped(bins, tables[feature, bins], goal, part, best=best)[0])
     return most
 
 
@@ -261,21 +260,6 @@ def _bound(inside: Integers, runs: Integers, p_side: str, goal: Goal) -> float:
     p = 0 if p_side == "first" else 1
     x, y = (np.array([float(inside[side])]) for side in (p, 1 - p))
     return max(0.0, float(goal.scores(x, y, int(runs[p]), int(runs[1 - p]), 0.0)[0]))
-
-
-def _of_choice(feature: Feature, bins: Binning, table: Integers, goal: Goal, *, learned: bool) -> float:
-    """What the choice of cells by half of the counts is better by than that by a quarter."""
-    rng, gains = np.random.default_rng(int(table.sum())), []
-    for _ in range(SPLITS):
-        half = rng.binomial(table, 0.5)
-        for one, other in ((half, table - half), (table - half, half)):
-            events = [
-                propose(feature, bins, part, goal, thresholds_only=learned, closely=False)
-                for part in (one, rng.binomial(one, 0.5))
-            ]
-            better, worse = (0.0 if event is None else _value(event, bins, other, goal) for event in events)
-            gains.append(better - worse)
-    return _not_negative(float(np.mean(gains)), float(np.std(gains, ddof=1)) / np.sqrt(len(gains)))
 
 
 def _of_learning(proposal: Proposal, folds: Folds, goal: Goal) -> float:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -15,17 +16,19 @@ from dpaudit.search.goal import FEWEST_HITS, Goal, Spread, luck_down, luck_up
 from dpaudit.search.smoothing import Believed, Tails, believed, smoothed
 
 MANY_CELLS = 64
+ONE_VALUE = "a single value"
 BY_RATIO = "values in order of their ratio"
-BELIEVED_Z, CHOSEN_Z = 0.5, 1.5  # deviations of luck taken off what is believed of hits: of one feature, of several
-SMOOTHED_Z, RIVALS_Z = 0.8, 2.0  # and where neighbours have said what they know: of one feature, of several
+LUCK = 0.5  # of the deviations of the luckiest of as many events as there may be, that is taken off what is believed
+CHOSEN_Z = 1.5  # deviations of luck that are taken off what is seen of an event that takes the place of another
 FEWEST_SMOOTHED = 40  # hits of a tail
-ALONE = 0.3  # cells of its own kind that a feature is expected to show beyond what its other cells say
+ALONE = 3.0  # cells of its own kind that a feature is expected to show beyond what its other cells say
 APART = 0.02  # of their mass, by which the thresholds that are tried differ
 GROUPS, LEAST = 512, 100  # parts of equal mass of the numbers that a ratio order may sort, of so many hits at least
 COARSE = 32  # and the parts of a second, coarser order, where there are three times as many
 FEWEST_IN_A_GROUP, ENDS = 10.0, 12  # hits at either end, where parts are smaller, and so many of these
 LOST = 0.05  # the probability of luck against which values and thresholds are sure
 IN_ORDER_PRICE = 0.05  # of the bound, at most: a threshold or a single value is easier to read than a set
+CLEAR = 20.0  # hits of the other side within an edge: as many of this side as came with them are given up beyond it
 MARGIN = 0.85  # of this side's hits remain when an event is moved clear of an edge of the other side
 
 
@@ -51,6 +54,7 @@ class _Candidates:
     family: str
     sides: Reals  # of the likelier side, then of the other (side, candidate)
     cells: Callable[[int], Places]  # of the candidate with this index
+    sums: Callable[[Reals], Reals]  # over its cells, for each candidate
     tails: Tails
     smoothed: bool = False  # by their neighbours, which cannot say how few hits there will be where none was seen
     nested: bool = True
@@ -86,36 +90,23 @@ def proposals(
     *,
     thresholds_only: bool = False,
     closely: bool = True,
-    smoothed_z: float = SMOOTHED_Z,
     rivals: float = 1.0,
 ) -> tuple[tuple[float, Proposal] | None, ...]:
     """The best threshold or single value, and the best set of each order, the finest first; None where there is none.
 
     Each comes with its worth before it was moved clear of an edge; a feature without outputs has no entry at all.
     `counts` are int64[cells, sides]. A learned score is in order already: `thresholds_only` spares it a second order.
-    `closely` smooths the tails, for the last choice: it costs more than the rest; `smoothed_z` deviations of luck are
-    taken off these. `rivals` features compete, of which each could show the one cell that is like no other.
+    `closely` smooths the tails, for the last choice: it costs more than the rest. `rivals` features compete, of which
+    each could show the one cell that is like no other.
     """
     sides = np.ascontiguousarray(counts.T, np.float64)
     runs = sides.sum(axis=1)
     values = _values(bins, sides, ALONE / rivals)
     if values is None:
         return ()
-    families = [
-        *_thresholds(bins, sides, values, smooth=closely and int(np.count_nonzero(sides.any(axis=0))) > MANY_CELLS),
-        *((values.single(),) if not thresholds_only else ()),
-    ]
-    orders = [] if thresholds_only else [values]
-    if orders and len(values.hits[0]) > 3 * COARSE:
-        orders += [each for each in [_values(bins, sides, ALONE / rivals, COARSE)] if each is not None]
-    believed_z, sure_z = BELIEVED_Z if rivals < 2.0 else CHOSEN_Z, surely(len(values.belief.share))
-    tried: list[tuple[int, int, _Candidates]] = []
-    for p in (0, 1):
-        tried += ((p, 0, family) for family in families)
-        tried += ((p, kind, each.by_ratio()) for kind, each in enumerate(orders, 1))
-        families, orders = [family.mirrored() for family in families], [each.mirrored() for each in orders]
+    tried = _tried(bins, sides, values, ALONE / rivals, thresholds_only=thresholds_only, closely=closely)
     events: list[tuple[float, Proposal] | None] = []
-    for top in _top(tried, goal, runs, believed_z, smoothed_z, sure_z):
+    for top in _top(tried, goal, runs, rivals, surely(len(values.belief.share))):
         if top is None:
             events.append(None)
             continue
@@ -131,6 +122,36 @@ def proposals(
     return tuple(events)
 
 
+def luckiest(events: Reals) -> Reals:
+    """Deviations that the luckiest of so many events is expected to have, float64 in and out; 0 of one.
+
+    Of events as large as a part m of all outputs there are 1 / m that do not overlap (Duembgen & Spokoiny 2001).
+
+    >>> luckiest(np.array([1.0, 100.0])).round(2).tolist()
+    [0.0, 3.03]
+    """
+    return np.asarray(np.sqrt(2.0 * np.log(np.maximum(events, 1.0))))
+
+
+def _tried(
+    bins: Binning, sides: Reals, values: "_Values", alone: float, *, thresholds_only: bool, closely: bool
+) -> list[tuple[int, int, _Candidates]]:
+    """All families of candidates, each with its likelier side and its kind, from 0 up."""
+    families = [
+        *_thresholds(bins, sides, values, smooth=closely and int(np.count_nonzero(sides.any(axis=0))) > MANY_CELLS),
+        *((values.single(),) if not thresholds_only else ()),
+    ]
+    orders = [] if thresholds_only else [values]
+    if orders and len(values.hits[0]) > 3 * COARSE:
+        orders += [each for each in [_values(bins, sides, alone, COARSE)] if each is not None]
+    tried: list[tuple[int, int, _Candidates]] = []
+    for p in (0, 1):
+        tried += ((p, 0, family) for family in families)
+        tried += ((p, kind, each.by_ratio()) for kind, each in enumerate(orders, 1))
+        families, orders = [family.mirrored() for family in families], [each.mirrored() for each in orders]
+    return tried
+
+
 def surely(values: int) -> float:
     """Deviations of luck that no single one of `values`, and no threshold, exceeds on either side but for `LOST`."""
     return math.sqrt(2.0 * math.log(6.0 * max(values, 1) / LOST))
@@ -140,8 +161,7 @@ def _top(
     tried: Sequence[tuple[int, int, _Candidates]],
     goal: Goal,
     runs: Reals,
-    believed_z: float,
-    smoothed_z: float,
+    rivals: float,
     sure_z: float,
 ) -> list[tuple[float, int, _Candidates, int, Point] | None]:
     """The best candidate of each kind of family: its score, its likelier side, the family, its index there, its point.
@@ -152,14 +172,15 @@ def _top(
     tails = Tails(*(np.concatenate(part) for part in zip(*parts, strict=True)))
     sizes = [len(at) for at, *_ in parts]
     facts = [
-        (runs[p], runs[1 - p], smoothed_z if family.smoothed else believed_z, family.price) for p, _, family in tried
+        (runs[p], runs[1 - p], float(np.count_nonzero(family.sides.any(axis=0))), family.price)
+        for p, _, family in tried
     ]
-    runs_p, runs_q, z, price = np.repeat(np.array(facts), sizes, axis=0).T
+    runs_p, runs_q, cells, price = np.repeat(np.array(facts), sizes, axis=0).T
     learned = price > 0.0  # an order; other events were there before the counts
     starts = np.cumsum([0, *sizes[:-1]])
     price[starts] = 0.0  # the first of each
     p, q = (np.minimum(hits / (many + 1.0), 1.0) for hits, many in ((tails.x, runs_p), (tails.y, runs_q)))
-    luck = tails.spread(z)
+    luck = tails.spread(LUCK * luckiest(rivals * np.minimum(cells, (runs_p + runs_q) / (tails.x + tails.y))))
     scores = goal.predicted(p, q, luck)
     scores = np.where(np.concatenate([family.seen for *_, family in tried]) & (scores > -np.inf), scores, -np.inf)
     # they are worth what their own hits surely show, whatever is believed
@@ -182,7 +203,7 @@ def _top(
 def _point(hits: Reals, runs: tuple[int, int]) -> Point:
     p, q = (hits[0] + 0.5) / (runs[0] + 1.0), (hits[1] + 0.5) / (runs[1] + 1.0)
     x, y = hits[:, None]
-    return float(p), float(q), Spread(luck_down(x, p, BELIEVED_Z) ** 2, luck_up(y, q, BELIEVED_Z) ** 2)
+    return float(p), float(q), Spread(luck_down(x, p, LUCK) ** 2, luck_up(y, q, LUCK) ** 2)
 
 
 def _thresholds(bins: Binning, sides: Reals, values: "_Values", *, smooth: bool) -> Iterator[_Candidates]:
@@ -196,10 +217,16 @@ def _thresholds(bins: Binning, sides: Reals, values: "_Values", *, smooth: bool)
         way = slice(None, None, -1) if up else slice(None)
         sums = np.cumsum(numbers[:, way], axis=1)
         cells = (lambda j: np.arange(count - 1 - j, count)) if up else (lambda j: np.arange(j + 1))
+        total = partial(_nested, way=way, count=count)
         believed = values.nested(both[way], values.group[:count][way], _apart(np.cumsum(both[way])))
-        yield _Candidates(name, sums, cells, believed)
+        yield _Candidates(name, sums, cells, total, believed)
         if smooth and (tails := smoothed(sums[0], sums[1])) is not None:
-            yield _Candidates(name, sums, cells, tails, smoothed=True)
+            yield _Candidates(name, sums, cells, total, tails, smoothed=True)
+
+
+def _nested(cells: Reals, *, way: slice, count: int) -> Reals:
+    """The sums over the numbers' cells from one end on."""
+    return np.asarray(np.cumsum(cells[:count][way]), np.float64)
 
 
 def _apart(both: Reals) -> Places:
@@ -228,7 +255,19 @@ class _Values:
         both, group = self.hits.sum(axis=0), self.group
         x = both * self.belief.share
         tails = Tails(np.arange(len(both)), x + 0.5, both - x + 0.5, both * np.sqrt(self.belief.variance))
-        return _Candidates("a single value", self.hits, lambda j: np.flatnonzero(group == j), tails, nested=False)
+        return _Candidates(
+            ONE_VALUE,
+            self.hits,
+            lambda j: np.flatnonzero(group == j),
+            self.of,
+            tails,
+            nested=False,
+        )
+
+    def of(self, cells: Reals) -> Reals:
+        """The sums over the cells of each value."""
+        used = self.group >= 0
+        return np.bincount(self.group[used], weights=cells[used]).astype(np.float64)
 
     def by_ratio(self) -> _Candidates:
         """The values in falling order of their estimated ratio."""
@@ -237,6 +276,7 @@ class _Values:
             BY_RATIO,
             np.cumsum(self.hits[:, order], axis=1),
             lambda j: np.flatnonzero(np.isin(group, order[: j + 1])),
+            lambda cells: np.cumsum(self.of(cells)[order]),
             self.nested(self.hits[:, order].sum(axis=0), order, np.arange(len(order))),
             nested=False,
             price=IN_ORDER_PRICE,
@@ -302,30 +342,76 @@ def groups_of(bins: Binning, both: Reals, most: int = GROUPS) -> tuple[Places, B
     return group, single
 
 
-def hoped(bins: Binning, counts: Integers, goal: Goal, bound: float, known: Places) -> float:
-    """What single values may be worth beyond a bound: the best one's expected improvement (Mockus 1975).
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is believed of the best event: the bound it is worth and the deviation, its hits, and its likelier side."""
 
-    `counts` are int64[cells, sides]; those in the `known` cells apart. Also of values with too few hits to be an event.
+    bound: float = 0.0
+    deviation: float = 0.0
+    hits: float = 0.0
+    side: int = 0
+
+
+def hoped(
+    bins: Binning,
+    counts: Integers,
+    goal: Goal,
+    part: float,
+    *,
+    best: Standing | None = None,
+    thresholds_only: bool = False,
+) -> tuple[float, Standing]:
+    """What the best event is expected to gain by more runs, and how the one stands that is best now.
+
+    More runs are a `part` of all: the belief of an event will move by that part of its variance. What is expected is
+    the improvement over the best event by any other (Mockus 1975; Frazier et al. 2008), events having the luck of the
+    hits that they share. Where the `best` one is of another feature, only single values of this one are asked, each of
+    which shares with it all that the smaller one has. `counts` are int64[cells, sides].
     """
     from scipy.special import ndtr
 
-    sides, most = np.ascontiguousarray(counts.T, np.float64), 0.0
-    values = _values(bins, sides, ALONE)
+    sides = np.ascontiguousarray(counts.T, np.float64)
+    runs, both, values = sides.sum(axis=1), sides.sum(axis=0), _values(bins, sides, ALONE)
     if values is None:
-        return 0.0
-    _, single = groups_of(bins, sides.sum(axis=0))  # a run of numbers is known from its neighbours
-    for p in (0, 1):
-        tails = values.single().tails
-        rates = [hits / (sides[side].sum() + 1.0) for hits, side in ((tails.x, p), (tails.y, 1 - p))]
-        sure, lucky = (goal.predicted(rates[0], rates[1], tails.spread(z)) for z in (0.0, 1.0))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            luck = sure - lucky
-            off = (sure - bound) / luck
-            gain = luck * (off * ndtr(off) + np.exp(-(off**2) / 2.0) / math.sqrt(2.0 * math.pi))
-        gain[values.group[known][values.group[known] >= 0]] = 0.0
-        most = max(most, float(np.where(np.isfinite(gain) & single, gain, 0.0).max()))
-        values = values.mirrored()
-    return most
+        return 0.0, best or Standing()
+    tried = _tried(bins, sides, values, ALONE, thresholds_only=thresholds_only, closely=False)
+    if best is not None:
+        tried = [each for each in tried if each[2].family == ONE_VALUE]
+    beliefs = [_belief(family.tails, (runs[p], runs[1 - p]), goal) for p, _, family in tried]
+    own = [family.sums(both)[family.tails.at] for *_, family in tried]
+    if best is None:
+        seen = [np.where(family.seen, each[0], -np.inf) for (*_, family), each in zip(tried, beliefs, strict=True)]
+        place = int(np.argmax([each.max(initial=-np.inf) for each in seen]))
+        chosen = int(np.argmax(seen[place]))
+        side, _, family = tried[place]
+        bound, deviation = (float(each[chosen]) for each in beliefs[place])
+        best = Standing(max(0.0, bound), deviation, float(own[place][chosen]), side)
+        inside = np.zeros(len(both))
+        cells = family.cells(int(family.tails.at[chosen]))
+        inside[cells] = both[cells]
+        common = [family.sums(inside)[family.tails.at] for *_, family in tried]
+    else:
+        common = [np.minimum(each, best.hits) for each in own]
+    sign = np.repeat([1.0 if p == best.side else -1.0 for p, *_ in tried], [len(each) for each in own])
+    bounds, deviations = (np.concatenate(each) for each in zip(*beliefs, strict=True))
+    shared = sign * np.concatenate(common) / np.sqrt(np.maximum(np.concatenate(own) * best.hits, 1.0))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        variance = deviations**2 + best.deviation**2 - 2.0 * shared * deviations * best.deviation
+        moved = np.sqrt(np.maximum(part * variance, 0.0))
+        off = (bounds - best.bound) / moved
+        gain = moved * (off * ndtr(off) + np.exp(-(off**2) / 2.0) / math.sqrt(2.0 * math.pi))
+    return float(np.where(np.isfinite(gain), gain, 0.0).max(initial=0.0)), best
+
+
+def _belief(tails: Tails, runs: tuple[float, float], goal: Goal) -> tuple[Reals, Reals]:
+    """The bounds that events are worth, and what they are worth more where luck was one deviation against them."""
+    p, q = (np.minimum(hits / (many + 1.0), 1.0) for hits, many in ((tails.x, runs[0]), (tails.y, runs[1])))
+    none, one = tails.spread(0.0), tails.spread(1.0)
+    size = np.sqrt(one.p + one.q - 2.0 * one.both)
+    more = np.minimum(p * np.exp((one.p - one.both) / size), 1.0), q * np.exp(-(one.q - one.both) / size)
+    bounds = goal.predicted(p, q, none)
+    with np.errstate(invalid="ignore"):
+        return bounds, goal.predicted(*more, none) - bounds
 
 
 def _clear_of_edge(family: _Candidates, chosen: int) -> int:
@@ -338,7 +424,12 @@ def _clear_of_edge(family: _Candidates, chosen: int) -> int:
     if y[chosen] > 0.0 and (never < 0 or x[never] < MARGIN * x[chosen]):
         return chosen
     edge = min(never, chosen)
-    return int(np.searchsorted(x[: edge + 1], MARGIN * x[edge]))
+    clear = int(np.searchsorted(x[: edge + 1], MARGIN * x[edge]))
+    # as many hits of this side within the edge came with so many of the other: beyond it they would have, too
+    seen = int(np.searchsorted(y, CLEAR))
+    if seen == len(y):
+        return clear
+    return max(clear, int(np.searchsorted(x[: edge + 1], x[edge] - (x[seen] - x[max(never, 0)]), side="right")) - 1)
 
 
 def event_of(feature: Feature, bins: Binning, cells: Places) -> Event:

@@ -213,6 +213,7 @@ def smoothed(x: Reals, y: Reals) -> Tails | None:
 
 POINTS, NEAREST, FARTHEST = 121, 0.02, 16.0  # of the grid: log odds, about even up to the first, geometric to the last
 FOLDS = 4  # of the cells
+FINEST = 32  # parts of one of its intervals at the most
 EVEN = 0.5  # of the law that EM starts from lies at a ratio of 1
 UNLIKELY = 1e-12  # beside the likeliest place of a cell, so that it is in no other
 EM_STEPS, KINDS = 40, 256  # of EM, which never come to an end and need not; kinds of cells that teach it, of all ratios
@@ -251,10 +252,31 @@ def believed(x: Reals, y: Reals, alone: float = 0.3, single: Bools | None = None
     return Believed(mean * up / (mean * up + (1.0 - mean) * down), variance)
 
 
+def _grid(seen: Reals, luck: Reals, even: float) -> tuple[Reals, Reals, Reals]:
+    """Where log odds may lie: a grid, geometric about even, and finer where cells are known better than it is fine.
+
+    Log odds as seen, and their variance, float64[cells]. The grid comes with the flat law's part of each of its
+    places, and with the squared distance of the places about each cell.
+    """
+    width = math.asinh(FARTHEST / NEAREST)
+    base, step = np.linspace(-width, width, POINTS, retstep=True)
+    own = np.arcsinh((seen - even) / NEAREST)
+    place = np.clip(((own + width) / step).astype(np.intp), 0, POINTS - 2)
+    scale = (seen - even) ** 2 + NEAREST**2
+    finest = np.full(POINTS + 1, np.inf)  # with an interval at either end that is none
+    np.minimum.at(finest, place + 1, np.sqrt(luck / scale))
+    finest = np.minimum(np.minimum(finest[:-2], finest[2:]), finest[1:-1])
+    parts = np.clip(np.ceil(step / finest), 1, FINEST).astype(np.intp)
+    first = np.repeat(np.cumsum(parts) - parts, parts)
+    at = np.append(
+        np.repeat(base[:-1], parts) + step * (np.arange(len(first)) - first) / np.repeat(parts, parts), width
+    )
+    part = np.gradient(at)
+    return even + NEAREST * np.sinh(at), part / part.sum(), (step / parts[place]) ** 2 * scale
+
+
 def _posterior(x: Reals, y: Reals, even: float, alone: float) -> tuple[Reals, Reals]:
     """The mean and the variance of P's share of each cell, of one kind."""
-    width = math.asinh(FARTHEST / NEAREST)
-    grid = even + NEAREST * np.sinh(np.linspace(-width, width, POINTS))
     fold = np.arange(len(x)) % FOLDS
     _, one, alike = np.unique(x * (y.max(initial=0.0) + 1.0) + y, return_index=True, return_inverse=True)
     hits = np.stack([x[one], y[one]])
@@ -263,19 +285,21 @@ def _posterior(x: Reals, y: Reals, even: float, alone: float) -> tuple[Reals, Re
     mine, other = hits
     seen = np.log((mine + 0.5) / (other + 0.5))
     luck = 1.0 / (mine + 0.5) + 1.0 / (other + 0.5)
+    grid, part, apart = _grid(seen, luck, even)
     # of a cell that is known better than the grid is fine, only so many hits are asked where on the grid it lies
-    apart = (2.0 * width / (POINTS - 1)) ** 2 * ((seen - even) ** 2 + NEAREST**2)
     asked = np.minimum(1.0, luck / apart)
     fit = (asked * mine)[:, None] * grid - (asked * (mine + other))[:, None] * np.logaddexp(0.0, grid)
     fit = np.exp(fit - fit.max(axis=1, keepdims=True))
-    weight = np.full((POINTS, FOLDS), (1.0 - EVEN) / POINTS)  # cells of one hit fit any law that is as wide both ways
-    weight[POINTS // 2] += EVEN
+    weight = np.repeat(
+        (1.0 - EVEN) * part[:, None], FOLDS, axis=1
+    )  # cells of one hit fit any law that is as wide both ways
+    weight[np.searchsorted(grid, even)] += EVEN
     near = np.flatnonzero(fit.max(axis=0) > UNLIKELY)  # of the grid, where some cell may be
-    grid, fit, weight = grid[near], np.ascontiguousarray(fit[:, near]), weight[near]
+    grid, fit, weight, part = grid[near], np.ascontiguousarray(fit[:, near]), weight[near], part[near]
     some = np.argsort(seen, kind="stable")[:: -(-len(seen) // KINDS)]
     likely, cells = fit[some], others[some] * (others.sum(axis=0) / np.maximum(others[some].sum(axis=0), 1.0))
     turned, total = np.ascontiguousarray(likely.T), cells.sum(axis=0) + alone
-    cells, least = cells / total, alone / POINTS / total
+    cells, least = cells / total, alone * part[:, None] / total
     for _ in range(EM_STEPS):
         weight = weight * (turned @ (cells / (likely @ weight))) + least  # with those left out their sum is 1
     odds = fit[alike] * weight.T[fold]

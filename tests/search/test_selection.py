@@ -22,10 +22,9 @@ from dpaudit.events.features import Coordinate
 from dpaudit.events.scores import Binning
 from dpaudit.outputs.canonical import Outputs, Pilot, token
 from dpaudit.outputs.encode import encode_objects
-from dpaudit.search.explore import judged
 from dpaudit.search.goal import FEWEST_HITS, Goal, Spread
 from dpaudit.search.plainer import together
-from dpaudit.search.selection import BY_RATIO, Proposal, cells_inside, groups_of, propose
+from dpaudit.search.selection import Proposal, cells_inside, groups_of, propose
 from tests.cases import for_each
 
 GOAL = Goal(PureDP(1.0), runs=100_000, alpha=0.05)
@@ -136,7 +135,7 @@ def test_an_event_that_the_other_side_never_showed_stays_clear_of_its_edge() -> 
     assert found.p_side == "first"
     (low, high) = found.event.intervals[0]
     assert high == math.inf
-    assert 150 < low < 170
+    assert 149 < low < 170  # beyond 149 nothing was seen of the other side
 
 
 def test_a_planted_token_is_named() -> None:
@@ -193,10 +192,6 @@ def drawn(p: Reals, q: Reals, seed: int) -> Integers:
     return np.vstack([np.stack(sides, axis=1), np.zeros((1, 2), np.int64)])
 
 
-def on_halves(counts: Integers) -> Proposal | None:
-    return judged(FEATURE, BINS, counts, CERTIFIED, smoothed_z=0.8, rivals=1.0)
-
-
 def true_bound(found: Proposal, p: Reals, q: Reals) -> float:
     """What the certificate is expected to show."""
     inside = cells_inside(BINS, found.event)
@@ -206,30 +201,27 @@ def true_bound(found: Proposal, p: Reals, q: Reals) -> float:
 
 
 @pytest.mark.long
-def test_a_lucky_set_of_a_step_is_found_out() -> None:
-    """Over ten seeds the events have larger bounds at their true rates than where no halves judge."""
+def test_a_lucky_set_is_not_taken_for_a_step() -> None:
+    """Half of the values have the ratio 1.1, the others 0.9: ten tables, of which the set of all lucky ones is no leak.
+
+    The best event, one half, shows 0.076. Seeded; over 40 other tables the mean is 0.073 and the least -0.02.
+    """
     for p, q in ((EVEN * STEP, EVEN), (EVEN, EVEN * STEP)):
-        bounds, unjudged = [], []
-        for seed in range(10):
-            counts = drawn(p, q, seed)
-            first, again = propose(FEATURE, BINS, counts, CERTIFIED), on_halves(counts)
-            assert again is not None
-            unjudged.append(true_bound(first, p, q))
-            bounds.append(true_bound(again, p, q) if first.family == BY_RATIO else unjudged[-1])
-        assert np.mean(bounds) > np.mean(unjudged), (bounds, unjudged)
+        found = [proposed(BINS, drawn(p, q, seed), CERTIFIED) for seed in range(10)]
+        assert np.mean([true_bound(each, p, q) for each in found]) > 0.06
 
 
 def test_values_that_tell_are_found_wherever_they_are() -> None:
     law = EVEN * np.where(np.arange(CELLS) % 40 == 7, 4.0, 1.0)  # ten of them, far apart
     for seed in range(3):
-        found = on_halves(drawn(law, EVEN, seed))
+        found = proposed(BINS, drawn(law, EVEN, seed), CERTIFIED)
         assert np.all(cells_inside(BINS, found.event) % 40 == 7)
         assert true_bound(found, law, EVEN) > 1.0  # of ln 4 less the certificate's errors
 
 
 def test_null_equal_laws_give_next_to_nothing() -> None:
     for seed in range(5):
-        found = on_halves(drawn(EVEN, EVEN, seed))
+        found = propose(FEATURE, BINS, drawn(EVEN, EVEN, seed), CERTIFIED)
         assert found is None or found.score < 0.05
 
 

@@ -22,6 +22,47 @@ from dpaudit.events.grammar import Expression
 from dpaudit.events.joint import Difference, Product, plain_feature
 from dpaudit.outputs.canonical import Column, Numbers, Outputs, Path, Token
 
+FEW_EDGES, FEW_VALUES = 8, 1 << 10  # below either, a search is as quick as buckets are
+BUCKETS, STEPS = 16, 2  # for each edge, and the most edges of one that are compared one by one
+TAILS, UNSURE = (0, 8, 4), 4  # parts of the edges at either end that are outside the grid, and that a search finds
+
+
+class _Buckets:
+    """Finds the cells of many numbers, as `searchsorted` does, to the bit; those of NaN are some cell.
+
+    Each step to a number's bucket, of an even grid, keeps order, as rounding does: whatever is in a lower bucket is
+    below, and only the edges of its own have to be compared with it.
+    """
+
+    def __init__(self, edges: Singles, tail: int) -> None:
+        left_out = len(edges) // tail if tail else 0
+        self.edges, self.padded = edges, np.append(edges, np.float32(np.inf))
+        self.low, self.last = edges[left_out], np.float32(BUCKETS * len(edges))
+        with np.errstate(all="ignore"):
+            self.scale = (self.last - np.float32(4.0)) / (edges[-1 - left_out] - self.low)
+        even = bool(np.isfinite(self.low) and 0.0 < self.scale < np.inf)
+        many = np.bincount(self._of(edges), minlength=int(self.last) + 1) if even else np.array([len(edges)])
+        self.first, self.crowded, self.steps = np.cumsum(many) - many, many > STEPS, min(STEPS, int(many.max()))
+        self.unsure = int(many[self.crowded].sum())  # edges that a search has to tell apart
+
+    def _of(self, values: npt.NDArray[np.generic]) -> Places:
+        with np.errstate(over="ignore", invalid="ignore"):
+            place: Singles = values.astype(np.float32)
+            place -= self.low
+            place *= self.scale
+            place += np.float32(1.0)
+            return np.clip(place, np.float32(0.0), self.last, out=place).astype(np.intp)
+
+    def __call__(self, values: npt.NDArray[np.generic]) -> Places:
+        bucket = self._of(values)
+        cell = self.first.take(bucket, mode="clip")
+        for _ in range(self.steps):
+            cell += values > self.padded.take(cell)  # type: ignore[operator]
+        if self.unsure:
+            rows = np.flatnonzero(self.crowded.take(bucket, mode="clip"))
+            cell[rows] = np.searchsorted(self.edges, values[rows], side="left")
+        return cell
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Binning:
@@ -36,6 +77,7 @@ class Binning:
     step: float | None = None
     _order: Places = field(init=False, repr=False, compare=False)
     _known: Words = field(init=False, repr=False, compare=False)
+    _buckets: list[_Buckets | None] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         codes = np.array([token.code for token in self.tokens], np.uint64)
@@ -70,14 +112,19 @@ class Binning:
 
     def counts(self, column: Column, times: Integers | None = None) -> Integers:
         """How many runs fall into each cell: int64[cells]; each entry of the column counts `times` over, int64 too."""
+        cell = self.places(column)
+        if times is None:
+            return np.bincount(cell, minlength=self.cells)
+        return np.bincount(cell, weights=times, minlength=self.cells).astype(np.int64)
+
+    def places(self, column: Column) -> Places:
+        """The cell that each entry of a column falls into."""
         cell = self._number_cells(column.values)
         if column.codes is not None or self._has_nan(column.values):
             codes = column.tokens
             rows = np.flatnonzero(codes)
             cell[rows] = self.token_cells(codes[rows])
-        if times is None:
-            return np.bincount(cell, minlength=self.cells)
-        return np.bincount(cell, weights=times, minlength=self.cells).astype(np.int64)
+        return cell
 
     def _has_nan(self, values: npt.NDArray[np.generic]) -> bool:
         return bool(len(values)) and values.dtype.kind == "f" and bool(np.isnan(np.min(values)))
@@ -86,13 +133,22 @@ class Binning:
         if len(self.edges) == 0:
             return np.zeros(len(values), np.intp)
         if self.step is None:
-            return np.searchsorted(self.edges, values, side="left")
+            return self._found(values)
         with np.errstate(invalid="ignore", over="ignore"):
             place: Singles = single(values) - self.edges[0]  # before the division, which would lose the low digits
             place *= np.float32(1.0 / self.step)
             place += np.float32(1.0)
             np.clip(place, 0.0, len(self.edges), out=place)
             return place.astype(np.intp)
+
+    def _found(self, values: npt.NDArray[np.generic]) -> Places:
+        if len(self.edges) < FEW_EDGES or len(values) < FEW_VALUES:
+            return np.searchsorted(self.edges, values, side="left")
+        if not self._buckets:  # made when they are first asked for
+            trials = (_Buckets(self.edges, tail) for tail in TAILS)
+            self._buckets.append(next((each for each in trials if each.unsure * UNSURE <= len(self.edges)), None))
+        buckets = self._buckets[0]
+        return np.searchsorted(self.edges, values, side="left") if buckets is None else buckets(values)
 
     def token_cells(self, codes: Words) -> Places:
         """The cells of tokens, by their codes; both in one shape."""
@@ -125,7 +181,7 @@ class Neighbours:
         return self.left.wanted | self.right.wanted
 
     def column(self, outputs: Outputs) -> Column:
-        left, right = (cells_in(self.bins, each.column(outputs)) for each in (self.left, self.right))
+        left, right = (self.bins.places(each.column(outputs)) for each in (self.left, self.right))
         return rounded(Column(left * self.bins.cells + right))
 
     def to_dict(self) -> dict[str, Any]:
@@ -149,7 +205,7 @@ class Term:
 
     def values(self, outputs: Outputs) -> Reals:
         """The weight of each run, in nats: float64[runs]."""
-        return np.asarray(self.weights)[cells_in(self.bins, self.coordinate.column(outputs))]
+        return np.asarray(self.weights).take(self.bins.places(self.coordinate.column(outputs)))
 
     def to_dict(self) -> dict[str, Any]:
         """The term as results store it."""
@@ -160,15 +216,6 @@ class Term:
     def from_dict(cls, written: dict[str, Any]) -> "Term":
         """The term of a stored result."""
         return cls(_part(written["coordinate"]), _bins(written), tuple(map(float, written["weights"])))
-
-
-def cells_in(bins: Binning, column: Column) -> Places:
-    """The cell that each entry of a column falls into."""
-    cell = np.searchsorted(bins.edges, single(column.values), side="left")
-    codes = column.tokens
-    rows = np.flatnonzero(codes)
-    cell[rows] = bins.token_cells(codes[rows])
-    return cell
 
 
 def _written(bins: Binning) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpaudit.base.arrays import Bools, Integers, Places, Singles
 from dpaudit.events.features import Coordinate, Feature, Shape, Whole, rounded, single
-from dpaudit.events.scores import Binning, LogRatio, cells_in
+from dpaudit.events.scores import Binning, LogRatio
 from dpaudit.outputs.canonical import (
     ABSENT,
     NONE,
@@ -193,7 +193,7 @@ def _summed(score: LogRatio, outputs: Outputs, known: dict[tuple[Feature, Binnin
     for term in score.terms:
         key = term.coordinate, term.bins
         if key not in known:
-            known[key] = cells_in(term.bins, term.coordinate.column(outputs))
+            known[key] = term.bins.places(term.coordinate.column(outputs))
         total += np.asarray(term.weights)[known[key]]
     return rounded(Column(total))
 

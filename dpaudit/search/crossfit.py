@@ -14,7 +14,7 @@ import numpy as np
 
 from dpaudit.base.arrays import Bools, Integers, Places, Singles
 from dpaudit.events.features import Feature, single
-from dpaudit.events.scores import Binning, Linear, LogRatio, Part, cells_in
+from dpaudit.events.scores import Binning, Linear, LogRatio, Part
 from dpaudit.outputs.canonical import Column, Pilot
 from dpaudit.search.binning import Tables, binning
 from dpaudit.search.candidates import lines_of
@@ -39,7 +39,7 @@ class Coded:
     def of(cls, terms: Tables, pilot: Pilot) -> "Coded":
         """The outputs of a pilot."""
         both = pilot.both
-        cells = [cells_in(bins, feature.column(both)) for feature, bins in terms.features]
+        cells = [bins.places(feature.column(both)) for feature, bins in terms.features]
         return cls(terms, cells, pilot.first.runs)
 
     @property

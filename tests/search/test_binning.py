@@ -94,6 +94,37 @@ def test_even_cells_are_the_explicit_ones_to_within_one() -> None:
     assert np.max(np.abs(ours - theirs)) <= 0.01 * len(values)
 
 
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(
+    arrays.arrays(np.float32, st.integers(0, 300), elements=st.floats(width=32, allow_nan=False)),
+    st.sampled_from([np.float32, np.float64]),
+    st.sampled_from(list(SHAPES)),
+    st.booleans(),
+    st.integers(0, 4),
+)
+def test_cells_found_by_buckets_are_those_of_a_search(
+    drawn: Floats, kind: type[np.floating], shape: str, of_pilot: bool, crowd: int
+) -> None:
+    pilot = SHAPES[shape]
+    crowded = [np.sort(pilot[:: max(1, len(pilot) // 200)] if of_pilot else drawn)]
+    with np.errstate(over="ignore"):
+        for _ in range(crowd):  # so many beside some edge, too close for any grid to part
+            crowded.append(np.nextafter(crowded[-1][:: 1 if crowded[1:] else 30], np.float32(np.inf)))
+        edges = np.sort(np.concatenate(crowded))
+        near = np.concatenate([np.nextafter(edges, np.float32(way)) for way in (-np.inf, np.inf)])
+    bins = Binning(edges)
+    values = np.concatenate([edges, near, pilot, drawn, np.float32([np.inf, -np.inf, np.nan, 0.0, -0.0])]).astype(kind)
+    if kind is np.float64:
+        values = np.concatenate([values, np.nextafter(values, np.inf), [1e300, -1e300, 5e-324]])
+    many = np.resize(values, max(len(values), 2_000))
+    cells = np.where(np.isnan(many), bins.bins, np.searchsorted(edges, many, side="left"))
+    assert np.array_equal(bins.places(Column(many)), cells)
+    few = many[:500]
+    assert np.array_equal(bins.places(Column(few)), cells[:500])
+    whole = np.arange(-1_000, 1_000)
+    assert np.array_equal(bins.places(Column(whole)), np.searchsorted(edges, whole, side="left"))
+
+
 def test_a_longer_search_finds_room_beyond_the_pilot() -> None:
     for name in ("even", "an atom", "heavy tails"):
         pilot = SHAPES[name]

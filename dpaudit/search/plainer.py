@@ -4,7 +4,7 @@ Each may cost `EASIER` of the bound. All of it is decided on search runs: it may
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 from typing import Literal
@@ -42,6 +42,7 @@ PLACES = 8  # entries of an output that conditions are tried of
 LONE = 3  # times as often as any other value: one that recurs alone
 WHOLE = 2.0**24  # numbers below it are whole as float32 where they are as doubles
 Counted = Sequence[tuple[Feature, Binning, Integers]]
+Conditions = tuple[Binning, list[Event]]  # the cells that they are made of, and they
 Side = Literal["first", "second"]
 
 
@@ -135,13 +136,13 @@ def together(
     places = [Coordinate(path) for path in coordinates_of(look) if varies(look.column(path))][:PLACES]
     features = [*places, *(each for each in features if readable(Event(each)) and each not in places)]
     chosen, rest = ([each.take(np.arange(number, each.runs, 2)) for each in sides] for number in (0, 1))
-    events = [event for feature in features for event in _conditions(feature, concatenate(chosen))]
+    tried = [_conditions(feature, concatenate(chosen)) for feature in features]
+    events = [event for _, conditions in tried for event in conditions]
     if not events:
         return None
-    inside = [np.array([event.contains(outputs) for event in events], np.float32) for outputs in chosen]
-    both = np.stack([(each @ each.T).astype(np.float64) for each in inside], axis=-1)
+    both = np.stack([_hits_of_two(features, tried, outputs) for outputs in chosen], axis=-1)
     one, other = np.triu_indices(len(events))
-    own = np.array([features.index(event.feature) for event in events])
+    own = np.repeat(np.arange(len(features)), [len(conditions) for _, conditions in tried])
     plain = np.array([isinstance(each, Coordinate) for each in features], np.int64)[own]
     # how many of the two are of one place alone; one condition is plainer than two, -1 stands for two of one feature
     alike = np.where(one == other, 3 + plain[one], np.where(own[one] != own[other], plain[one] + plain[other], -1))
@@ -172,8 +173,32 @@ def together(
     return _proposal(event, p, family, min(best.score, score), hits, judging, goal)
 
 
-def _conditions(feature: Feature, both: Outputs) -> Iterator[Event]:
-    """Thresholds at some levels of a feature, and values where there are few; nothing for what nobody can read."""
+def _hits_of_two(features: Sequence[Feature], tried: Sequence[Conditions], outputs: Outputs) -> Reals:
+    """How many of these outputs are in both of two conditions, the first not after the other: float64[events, events].
+
+    Counted cell by cell: two features have far less of these than there are outputs.
+    """
+    starts = np.cumsum([0, *(bins.cells for bins, _ in tried)])
+    cells = [bins.places(feature.column(outputs)) for feature, (bins, _) in zip(features, tried, strict=True)]
+    counts = np.zeros((starts[-1], starts[-1]))
+    for one, other in itertools.combinations_with_replacement(range(len(tried)), 2):
+        mine, theirs = (slice(starts[each], starts[each + 1]) for each in (one, other))
+        block = counts[mine, theirs]
+        pairs = cells[one] * block.shape[1] + cells[other]
+        block[:] = np.bincount(pairs, minlength=block.size).reshape(block.shape)
+    own = [
+        start + cells_inside(bins, event)
+        for start, (bins, conditions) in zip(starts[:-1], tried, strict=True)
+        for event in conditions
+    ]
+    inside = np.zeros((len(own), starts[-1]))
+    for row, places in zip(inside, own, strict=True):
+        row[places] = 1.0
+    return np.asarray(inside @ counts @ inside.T)
+
+
+def _conditions(feature: Feature, both: Outputs) -> Conditions:
+    """Thresholds at some levels of a feature, and values where there are few; none for what nobody can read."""
     column = feature.column(both)
     bins = binning(column, dict(both.labels))
     numbers = np.sort(column.values[np.isfinite(column.values) & (column.tokens == 0)])
@@ -188,7 +213,7 @@ def _conditions(feature: Feature, both: Outputs) -> Iterator[Event]:
         isinstance(feature, Coordinate) and feature.path and isinstance(feature.path[-1], int)
     )  # a length says that it is not there
     events += [Event(feature, tokens=(token,)) for token in cells.tokens if token != ABSENT or not index]
-    yield from filter(readable, events)
+    return cells, list(filter(readable, events))
 
 
 def _front(hits: Reals) -> Places:

@@ -24,7 +24,7 @@ from dpaudit.outputs.canonical import Column, Numbers, Outputs, Path, Token
 
 FEW_EDGES, FEW_VALUES = 8, 1 << 10  # below either, a search is as quick as buckets are
 BUCKETS, STEPS = 16, 2  # for each edge, and the most edges of one that are compared one by one
-TAILS, UNSURE = (0, 8, 4), 4  # parts of the edges at either end that are outside the grid, and that a search finds
+TAILS, UNSURE = (0, 8, 4), 2  # parts of the edges at either end that are outside the grid, and that a search finds
 
 
 class _Buckets:
@@ -37,29 +37,28 @@ class _Buckets:
     def __init__(self, edges: Singles, tail: int) -> None:
         left_out = len(edges) // tail if tail else 0
         self.edges, self.padded = edges, np.append(edges, np.float32(np.inf))
-        self.low, self.last = edges[left_out], np.float32(BUCKETS * len(edges))
+        self.low, self.high = edges[left_out], edges[-1 - left_out]
         with np.errstate(all="ignore"):
-            self.scale = (self.last - np.float32(4.0)) / (edges[-1 - left_out] - self.low)
+            self.scale = np.float32(BUCKETS * len(edges)) / (self.high - self.low)
         even = bool(np.isfinite(self.low) and 0.0 < self.scale < np.inf)
-        many = np.bincount(self._of(edges), minlength=int(self.last) + 1) if even else np.array([len(edges)])
+        many = np.bincount(self._of(edges)) if even else np.array([len(edges)])
         self.first, self.crowded, self.steps = np.cumsum(many) - many, many > STEPS, min(STEPS, int(many.max()))
         self.unsure = int(many[self.crowded].sum())  # edges that a search has to tell apart
 
     def _of(self, values: npt.NDArray[np.generic]) -> Places:
-        with np.errstate(over="ignore", invalid="ignore"):
-            place: Singles = values.astype(np.float32)
-            place -= self.low
-            place *= self.scale
-            place += np.float32(1.0)
-            return np.clip(place, np.float32(0.0), self.last, out=place).astype(np.intp)
+        place: Singles = np.fmin(values if values.dtype == np.float32 else single(values), self.high)
+        np.fmax(place, self.low, out=place)
+        place -= self.low
+        place *= self.scale
+        return place.astype(np.intp)
 
     def __call__(self, values: npt.NDArray[np.generic]) -> Places:
         bucket = self._of(values)
-        cell = self.first.take(bucket, mode="clip")
+        cell = self.first.take(bucket)
         for _ in range(self.steps):
             cell += values > self.padded.take(cell)  # type: ignore[operator]
         if self.unsure:
-            rows = np.flatnonzero(self.crowded.take(bucket, mode="clip"))
+            rows = np.flatnonzero(self.crowded.take(bucket))
             cell[rows] = np.searchsorted(self.edges, values[rows], side="left")
         return cell
 
@@ -77,18 +76,20 @@ class Binning:
     step: float | None = None
     _order: Places = field(init=False, repr=False, compare=False)
     _known: Words = field(init=False, repr=False, compare=False)
+    _hash: int = field(init=False, repr=False, compare=False)
     _buckets: list[_Buckets | None] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         codes = np.array([token.code for token in self.tokens], np.uint64)
         object.__setattr__(self, "_order", np.argsort(codes))
         object.__setattr__(self, "_known", codes[self._order])
+        object.__setattr__(self, "_hash", hash(self._key()))
 
     def __eq__(self, other: object) -> bool:  # of arrays, == is no truth value
         return isinstance(other, Binning) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return self._hash
 
     def _key(self) -> tuple[bytes, tuple[Token, ...], float | None]:
         return self.edges.tobytes(), self.tokens, self.step
@@ -127,7 +128,7 @@ class Binning:
         return cell
 
     def _has_nan(self, values: npt.NDArray[np.generic]) -> bool:
-        return bool(len(values)) and values.dtype.kind == "f" and bool(np.isnan(np.min(values)))
+        return bool(len(values)) and values.dtype.kind == "f" and bool(np.isnan(values.min()))
 
     def _number_cells(self, values: npt.NDArray[np.generic]) -> Places:
         if len(self.edges) == 0:
@@ -202,10 +203,14 @@ class Term:
     coordinate: Part
     bins: Binning
     weights: tuple[float, ...]
+    table: Reals = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "table", np.array(self.weights))
 
     def values(self, outputs: Outputs) -> Reals:
         """The weight of each run, in nats: float64[runs]."""
-        return np.asarray(self.weights).take(self.bins.places(self.coordinate.column(outputs)))
+        return self.table.take(self.bins.places(self.coordinate.column(outputs)))
 
     def to_dict(self) -> dict[str, Any]:
         """The term as results store it."""

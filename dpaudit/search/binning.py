@@ -194,7 +194,7 @@ def _summed(score: LogRatio, outputs: Outputs, known: dict[tuple[Feature, Binnin
         key = term.coordinate, term.bins
         if key not in known:
             known[key] = term.bins.places(term.coordinate.column(outputs))
-        total += np.asarray(term.weights)[known[key]]
+        total += term.table.take(known[key])
     return rounded(Column(total))
 
 

@@ -66,7 +66,7 @@ class Coded:
         """The score of these outputs, of each side; what its column would be."""
         total, rows = np.zeros(int(among.sum())), np.flatnonzero(among)
         for term, cell in zip(score.terms, self.cells, strict=True):
-            total += np.asarray(term.weights)[cell[rows]]
+            total += term.table.take(cell[rows])
         first = int(among[: self.first].sum())
         return single(total[:first]), single(total[first:])
 

@@ -70,12 +70,12 @@ def plan(
     both = pilot.both
     paths = looked_at(pilot, both)
     if before is None:
-        scored = _scored(pilot, goal, paths, every=keep > KEPT)
+        scored = _scored(pilot, goal, paths)
         named = [(str(feature), None if score == -np.inf else float(score)) for score, feature in scored]
         plain = [
             feature
             for rank, (score, feature) in enumerate(scored)
-            if _stays(feature, rank, keep) and (score > -np.inf or rank < KEPT)
+            if _stays(feature, rank, keep) and (score > -np.inf or rank < KEPT or keep > KEPT)
         ]
     else:
         plain, again = (
@@ -112,7 +112,7 @@ def planned(pilot: Pilot, goal: Goal, **how: Any) -> tuple[SearchPlan, Integers]
     return new, pilot_counts(new, pilot)
 
 
-def _scored(pilot: Pilot, goal: Goal, paths: Sequence[Path], *, every: bool) -> list[tuple[float, Feature]]:
+def _scored(pilot: Pilot, goal: Goal, paths: Sequence[Path]) -> list[tuple[float, Feature]]:
     """All features of a glance at the pilot, the best first: those that promise most by their best event there."""
     glance = part_of(pilot, SCREENED)
     look = glance.both
@@ -121,8 +121,7 @@ def _scored(pilot: Pilot, goal: Goal, paths: Sequence[Path], *, every: bool) -> 
     features += expressions_of(glance, paths, max((parted(table) for _, table in tables), default=0.0))
     tables += [_table(feature, glance) for feature in features[len(tables) :]]
     cells, shown = [bins for bins, _ in tables], [table for _, table in tables]
-    many = _rivals([*zip(features, cells, strict=True)], shown)
-    asked = range(len(shown)) if every else promising(shown, goal)
+    many, asked = _rivals([*zip(features, cells, strict=True)], shown), promising(shown, goal)
     scored: list[tuple[float, Feature]] = []
     for place, (feature, bins, table) in enumerate(zip(features, cells, shown, strict=True)):
         ask = place in asked or isinstance(feature, Whole) or feature == Coordinate()  # how runs end
@@ -152,12 +151,13 @@ def narrowed(chosen: SearchPlan, counts: Integers, goal: Goal, *, keep: int = KE
     """
     tables = chosen.tables.split(counts)
     many = _rivals(chosen.tables.features, tables)
-    scores = [
-        -np.inf if proposal is None else _worth(feature, proposal, goal)
-        for (feature, bins), table in zip(chosen.tables.features, tables, strict=True)
-        for proposal in [propose(feature, bins, table, goal, rivals=many)]
-    ]
     plain = [place for place, learned in enumerate(chosen.learned) if not learned]
+    scores = dict.fromkeys(plain, -np.inf)
+    for rank in promising([tables[place] for place in plain], goal, keep):
+        feature, bins = chosen.tables.features[plain[rank]]
+        proposal = propose(feature, bins, tables[plain[rank]], goal, rivals=many)
+        if proposal is not None:
+            scores[plain[rank]] = _worth(feature, proposal, goal)
     plain.sort(key=lambda place: -scores[place])
     places = [place for rank, place in enumerate(plain) if _stays(chosen.tables.features[place][0], rank, keep)] + [
         place for place, learned in enumerate(chosen.learned) if learned
@@ -275,9 +275,9 @@ ALONE = 4  # cells that are tried one by one: those furthest from even
 LUCK_Z = 1.0  # deviations of luck taken off
 
 
-def promising(tables: Sequence[Integers], goal: Goal) -> frozenset[int]:
-    """The places of the most promising tables of counts, int64[cells, sides] each, of the same runs."""
-    if len(tables) <= BY_BOUND + BY_SPREAD:
+def promising(tables: Sequence[Integers], goal: Goal, most: int = BY_BOUND) -> frozenset[int]:
+    """The places of the `most` promising tables of counts and a few, int64[cells, sides] each, of the same runs."""
+    if len(tables) <= most + BY_SPREAD:
         return frozenset(range(len(tables)))
     ends = 0.5 ** np.array(HALVINGS)
     levels = np.sort(np.concatenate([ends, np.arange(1, PARTS) / PARTS, 1.0 - ends]))
@@ -298,6 +298,6 @@ def promising(tables: Sequence[Integers], goal: Goal) -> frozenset[int]:
     cells = np.diff(np.append(below, np.broadcast_to(runs, (len(tables), 1, 2)), axis=1), axis=1, prepend=0)
     luck = np.maximum(cells.sum(axis=2) * float(runs[0]) * float(runs[1]), 1.0)
     spread = ((cells[..., 0] * float(runs[1]) - cells[..., 1] * float(runs[0])) ** 2 / luck - 1.0).sum(axis=1)
-    first = np.argsort(-bound, kind="stable")[:BY_BOUND].tolist()
+    first = np.argsort(-bound, kind="stable")[:most].tolist()
     rest = [place for place in np.argsort(-spread, kind="stable").tolist() if place not in first]
     return frozenset([*first, *rest[:BY_SPREAD]])

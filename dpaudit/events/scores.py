@@ -22,7 +22,7 @@ from dpaudit.events.grammar import Expression
 from dpaudit.events.joint import Difference, Product, plain_feature
 from dpaudit.outputs.canonical import Column, Numbers, Outputs, Path, Token
 
-FEW_EDGES, FEW_VALUES = 8, 1 << 10  # below either, a search is as quick as buckets are
+FEW_EDGES, FEW_VALUES = 3, 1 << 10  # below either, a search is as quick as buckets are
 BUCKETS, STEPS = 16, 2  # for each edge, and the most edges of one that are compared one by one
 TAILS, UNSURE = (0, 8, 4), 2  # parts of the edges at either end that are outside the grid, and that a search finds
 
@@ -113,10 +113,13 @@ class Binning:
 
     def counts(self, column: Column, times: Integers | None = None) -> Integers:
         """How many runs fall into each cell: int64[cells]; each entry of the column counts `times` over, int64 too."""
-        cell = self.places(column)
+        return self.tally(self.places(column), times)
+
+    def tally(self, places: Places, times: Integers | None = None) -> Integers:
+        """The same of the cells that the entries fall into."""
         if times is None:
-            return np.bincount(cell, minlength=self.cells)
-        return np.bincount(cell, weights=times, minlength=self.cells).astype(np.int64)
+            return np.bincount(places, minlength=self.cells)
+        return np.bincount(places, weights=times, minlength=self.cells).astype(np.int64)
 
     def places(self, column: Column) -> Places:
         """The cell that each entry of a column falls into."""
@@ -182,7 +185,10 @@ class Neighbours:
         return self.left.wanted | self.right.wanted
 
     def column(self, outputs: Outputs) -> Column:
-        left, right = (self.bins.places(each.column(outputs)) for each in (self.left, self.right))
+        return self.joined(*(self.bins.places(each.column(outputs)) for each in (self.left, self.right)))
+
+    def joined(self, left: Places, right: Places) -> Column:
+        """The column, from the cells that either falls into."""
         return rounded(Column(left * self.bins.cells + right))
 
     def to_dict(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpaudit.base.arrays import Bools, Integers, Places, Singles
 from dpaudit.events.features import Coordinate, Feature, Shape, Whole, rounded, single
-from dpaudit.events.scores import Binning, LogRatio
+from dpaudit.events.scores import Binning, LogRatio, Neighbours
 from dpaudit.outputs.canonical import (
     ABSENT,
     NONE,
@@ -164,17 +164,14 @@ class Tables:
     def _side(self, sample: Sample) -> Integers:
         if sample.outputs.runs == 0:  # every call of a batched mechanism has such a side
             return np.zeros(self.cells, np.int64)
-        known: dict[tuple[Feature, Binning], Places] = {}  # the cells of terms, which several scores may share
+        known: Known = {}
         parts = []
         for feature, bins in self.features:
             if isinstance(feature, LogRatio):
-                column = _summed(feature, sample.outputs, known)
-            elif sample.counts is None and (feature, bins) in known:
-                parts.append(np.bincount(known[feature, bins], minlength=bins.cells))
-                continue
+                places = bins.places(_summed(feature, sample.outputs, known))
             else:
-                column = feature.column(sample.outputs)
-            parts.append(bins.counts(column, sample.counts))
+                places = _places(feature, bins, sample.outputs, known)
+            parts.append(bins.tally(places, sample.counts))
         return np.concatenate(parts)
 
     def mixed(self, outputs: Outputs, second: Bools) -> Integers:
@@ -187,14 +184,28 @@ class Tables:
         return np.split(counts, borders)
 
 
-def _summed(score: LogRatio, outputs: Outputs, known: dict[tuple[Feature, Binning], Places]) -> Column:
-    """The column of a score, to the same bits as its own, from cells of terms that are `known`, or then are."""
+Known = dict[tuple[Feature, Binning], Places]  # the cells of features of some outputs, which several scores may share
+
+
+def _places(feature: Feature, bins: Binning, outputs: Outputs, known: Known) -> Places:
+    """The cells that a feature of outputs falls into, where they are not `known` yet; then they are."""
+    key = feature, bins
+    if key not in known:
+        if isinstance(feature, Neighbours):
+            column = feature.joined(
+                *(_places(each, feature.bins, outputs, known) for each in (feature.left, feature.right))
+            )
+        else:
+            column = feature.column(outputs)
+        known[key] = bins.places(column)
+    return known[key]
+
+
+def _summed(score: LogRatio, outputs: Outputs, known: Known) -> Column:
+    """The column of a score, to the same bits as its own."""
     total = np.zeros(outputs.runs)
     for term in score.terms:
-        key = term.coordinate, term.bins
-        if key not in known:
-            known[key] = term.bins.places(term.coordinate.column(outputs))
-        total += term.table.take(known[key])
+        total += term.table.take(_places(term.coordinate, term.bins, outputs, known))
     return rounded(Column(total))
 
 

@@ -140,7 +140,7 @@ def together(
     events = [event for _, conditions in tried for event in conditions]
     if not events:
         return None
-    both = np.stack([_hits_of_two(features, tried, outputs) for outputs in chosen], axis=-1)
+    both = _hits_of_two(features, tried, chosen)
     one, other = np.triu_indices(len(events))
     own = np.repeat(np.arange(len(features)), [len(conditions) for _, conditions in tried])
     plain = np.array([isinstance(each, Coordinate) for each in features], np.int64)[own]
@@ -173,28 +173,25 @@ def together(
     return _proposal(event, p, family, min(best.score, score), hits, judging, goal)
 
 
-def _hits_of_two(features: Sequence[Feature], tried: Sequence[Conditions], outputs: Outputs) -> Reals:
-    """How many of these outputs are in both of two conditions, the first not after the other: float64[events, events].
+def _hits_of_two(features: Sequence[Feature], tried: Sequence[Conditions], sides: Sequence[Outputs]) -> Reals:
+    """How many outputs are in both of two conditions, the first not after the other: float64[events, events, sides].
 
     Counted cell by cell: two features have far less of these than there are outputs.
     """
     starts = np.cumsum([0, *(bins.cells for bins, _ in tried)])
-    cells = [bins.places(feature.column(outputs)) for feature, (bins, _) in zip(features, tried, strict=True)]
-    counts = np.zeros((starts[-1], starts[-1]))
-    for one, other in itertools.combinations_with_replacement(range(len(tried)), 2):
-        mine, theirs = (slice(starts[each], starts[each + 1]) for each in (one, other))
-        block = counts[mine, theirs]
-        pairs = cells[one] * block.shape[1] + cells[other]
-        block[:] = np.bincount(pairs, minlength=block.size).reshape(block.shape)
-    own = [
-        start + cells_inside(bins, event)
-        for start, (bins, conditions) in zip(starts[:-1], tried, strict=True)
-        for event in conditions
-    ]
-    inside = np.zeros((len(own), starts[-1]))
-    for row, places in zip(inside, own, strict=True):
-        row[places] = 1.0
-    return np.asarray(inside @ counts @ inside.T)
+    places = [starts[j] + cells_inside(bins, event) for j, (bins, events) in enumerate(tried) for event in events]
+    inside, hits = np.zeros((len(places), starts[-1])), []
+    for row, own in zip(inside, places, strict=True):
+        row[own] = 1.0
+    for outputs in sides:
+        cells = [bins.places(feature.column(outputs)) for feature, (bins, _) in zip(features, tried, strict=True)]
+        counts = np.zeros((starts[-1], starts[-1]))
+        for one, other in itertools.combinations_with_replacement(range(len(tried)), 2):
+            block = counts[starts[one] : starts[one + 1], starts[other] : starts[other + 1]]
+            both = cells[one] * block.shape[1] + cells[other]
+            block[:] = np.bincount(both, minlength=block.size).reshape(block.shape)
+        hits.append(inside @ counts @ inside.T)
+    return np.stack(hits, axis=-1)
 
 
 def _conditions(feature: Feature, both: Outputs) -> Conditions:

@@ -117,9 +117,7 @@ class Binning:
 
     def tally(self, places: Places, times: Integers | None = None) -> Integers:
         """The same of the cells that the entries fall into."""
-        if times is None:
-            return np.bincount(places, minlength=self.cells)
-        return np.bincount(places, weights=times, minlength=self.cells).astype(np.int64)
+        return np.bincount(places, times, self.cells).astype(np.int64, copy=False)
 
     def places(self, column: Column) -> Places:
         """The cell that each entry of a column falls into."""
@@ -137,22 +135,17 @@ class Binning:
         if len(self.edges) == 0:
             return np.zeros(len(values), np.intp)
         if self.step is None:
-            return self._found(values)
+            if len(self.edges) >= FEW_EDGES and len(values) >= FEW_VALUES and not self._buckets:
+                trials = (_Buckets(self.edges, tail) for tail in TAILS)
+                self._buckets.append(next((each for each in trials if each.unsure * UNSURE <= len(self.edges)), None))
+            buckets = self._buckets[0] if self._buckets and len(values) >= FEW_VALUES else None
+            return np.searchsorted(self.edges, values, side="left") if buckets is None else buckets(values)
         with np.errstate(invalid="ignore", over="ignore"):
             place: Singles = single(values) - self.edges[0]  # before the division, which would lose the low digits
             place *= np.float32(1.0 / self.step)
             place += np.float32(1.0)
             np.clip(place, 0.0, len(self.edges), out=place)
             return place.astype(np.intp)
-
-    def _found(self, values: npt.NDArray[np.generic]) -> Places:
-        if len(self.edges) < FEW_EDGES or len(values) < FEW_VALUES:
-            return np.searchsorted(self.edges, values, side="left")
-        if not self._buckets:  # made when they are first asked for
-            trials = (_Buckets(self.edges, tail) for tail in TAILS)
-            self._buckets.append(next((each for each in trials if each.unsure * UNSURE <= len(self.edges)), None))
-        buckets = self._buckets[0]
-        return np.searchsorted(self.edges, values, side="left") if buckets is None else buckets(values)
 
     def token_cells(self, codes: Words) -> Places:
         """The cells of tokens, by their codes; both in one shape."""

@@ -165,14 +165,8 @@ class Tables:
         if sample.outputs.runs == 0:  # every call of a batched mechanism has such a side
             return np.zeros(self.cells, np.int64)
         known: Known = {}
-        parts = []
-        for feature, bins in self.features:
-            if isinstance(feature, LogRatio):
-                places = bins.places(_summed(feature, sample.outputs, known))
-            else:
-                places = _places(feature, bins, sample.outputs, known)
-            parts.append(bins.tally(places, sample.counts))
-        return np.concatenate(parts)
+        cells = [(bins, _places(feature, bins, sample.outputs, known)) for feature, bins in self.features]
+        return np.concatenate([bins.tally(places, sample.counts) for bins, places in cells])
 
     def mixed(self, outputs: Outputs, second: Bools) -> Integers:
         """The same of outputs in the order of their runs."""
@@ -188,25 +182,18 @@ Known = dict[tuple[Feature, Binning], Places]  # the cells of features of some o
 
 
 def _places(feature: Feature, bins: Binning, outputs: Outputs, known: Known) -> Places:
-    """The cells that a feature of outputs falls into, where they are not `known` yet; then they are."""
-    key = feature, bins
-    if key not in known:
+    """The cells that a feature of outputs falls into; those of all but scores are `known` from then on."""
+    if isinstance(feature, LogRatio):  # to the same bits as its own column
+        terms = ((each.table, _places(each.coordinate, each.bins, outputs, known)) for each in feature.terms)
+        return bins.places(rounded(Column(sum((table.take(cells) for table, cells in terms), np.zeros(outputs.runs)))))
+    if (feature, bins) not in known:
         if isinstance(feature, Neighbours):
-            column = feature.joined(
-                *(_places(each, feature.bins, outputs, known) for each in (feature.left, feature.right))
-            )
+            sides = (_places(each, feature.bins, outputs, known) for each in (feature.left, feature.right))
+            column = feature.joined(*sides)
         else:
             column = feature.column(outputs)
-        known[key] = bins.places(column)
-    return known[key]
-
-
-def _summed(score: LogRatio, outputs: Outputs, known: Known) -> Column:
-    """The column of a score, to the same bits as its own."""
-    total = np.zeros(outputs.runs)
-    for term in score.terms:
-        total += term.table.take(_places(term.coordinate, term.bins, outputs, known))
-    return rounded(Column(total))
+        known[feature, bins] = bins.places(column)
+    return known[feature, bins]
 
 
 LONGEST_VALUE = 120

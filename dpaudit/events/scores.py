@@ -76,20 +76,18 @@ class Binning:
     step: float | None = None
     _order: Places = field(init=False, repr=False, compare=False)
     _known: Words = field(init=False, repr=False, compare=False)
-    _hash: int = field(init=False, repr=False, compare=False)
     _buckets: list[_Buckets | None] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         codes = np.array([token.code for token in self.tokens], np.uint64)
         object.__setattr__(self, "_order", np.argsort(codes))
         object.__setattr__(self, "_known", codes[self._order])
-        object.__setattr__(self, "_hash", hash(self._key()))
 
     def __eq__(self, other: object) -> bool:  # of arrays, == is no truth value
         return isinstance(other, Binning) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return self._hash
+        return hash((len(self.edges), self.edges[:4].tobytes(), len(self.tokens)))  # asked for at every look-up
 
     def _key(self) -> tuple[bytes, tuple[Token, ...], float | None]:
         return self.edges.tobytes(), self.tokens, self.step
@@ -113,11 +111,7 @@ class Binning:
 
     def counts(self, column: Column, times: Integers | None = None) -> Integers:
         """How many runs fall into each cell: int64[cells]; each entry of the column counts `times` over, int64 too."""
-        return self.tally(self.places(column), times)
-
-    def tally(self, places: Places, times: Integers | None = None) -> Integers:
-        """The same of the cells that the entries fall into."""
-        return np.bincount(places, times, self.cells).astype(np.int64, copy=False)
+        return np.bincount(self.places(column), times, self.cells).astype(np.int64, copy=False)
 
     def places(self, column: Column) -> Places:
         """The cell that each entry of a column falls into."""

@@ -165,8 +165,8 @@ class Tables:
         if sample.outputs.runs == 0:  # every call of a batched mechanism has such a side
             return np.zeros(self.cells, np.int64)
         known: Known = {}
-        cells = [(bins, _places(feature, bins, sample.outputs, known)) for feature, bins in self.features]
-        return np.concatenate([bins.tally(places, sample.counts) for bins, places in cells])
+        cells = [(_places(feature, bins, sample.outputs, known), bins.cells) for feature, bins in self.features]
+        return np.concatenate([np.bincount(places, sample.counts, many) for places, many in cells]).astype(np.int64)
 
     def mixed(self, outputs: Outputs, second: Bools) -> Integers:
         """The same of outputs in the order of their runs."""

@@ -16,7 +16,7 @@ from dpaudit.base.arrays import Bools, Integers, Reals, Singles
 from dpaudit.events.features import Coordinate, Shape, single
 from dpaudit.events.scores import OF, Binning, Linear, LogRatio, Neighbours, Part, Term, weighed
 from dpaudit.outputs.canonical import Column, Outputs, Path
-from dpaudit.search.binning import FEWER_VALUES, Tables, around, atoms_of, binning
+from dpaudit.search.binning import Tables, around, atoms_of, binning
 from dpaudit.search.smoothing import surface, trend
 
 FEWEST_LINES, FEWEST_CELLS = 3, 5  # of a surface, and of numbers that have a trend
@@ -126,8 +126,8 @@ BEYOND = 8  # further edges, where a longer search will still find numbers
 def cells_of(parts: Sequence[Part], both: Outputs) -> Tables:
     """Cells for the terms of a score; the same for all coordinates where their numbers have about the same range."""
     columns = [part.column(both) for part in parts]
+    fine = [binning(column, dict(both.labels)) for column in columns]
     numbers = [np.sort(single(column.values[column.tokens == 0])) for column in columns]
-    fine = [_fine(column, each, dict(both.labels)) for column, each in zip(columns, numbers, strict=True)]
     spread = [
         len(bins.edges) > GROUPS and np.isfinite(each).sum() > GROUPS for bins, each in zip(fine, numbers, strict=True)
     ]
@@ -140,13 +140,6 @@ def cells_of(parts: Sequence[Part], both: Outputs) -> Tables:
     return Tables(
         tuple((part, Binning(each, bins.tokens)) for part, each, bins in zip(parts, edges, fine, strict=True))
     )
-
-
-def _fine(column: Column, numbers: Singles, labels: dict[int, str]) -> Binning:
-    """The cells of a column whose sorted numbers these are; where they are many, any that are too many to be used."""
-    if np.count_nonzero(numbers[1:] != numbers[:-1]) < FEWER_VALUES or np.isfinite(numbers).sum() <= GROUPS:
-        return binning(column, labels)
-    return Binning(numbers[: GROUPS + 1], binning(column.take(np.flatnonzero(column.tokens)), labels).tokens)
 
 
 def alike(parts: Sequence[Coordinate], both: Outputs) -> Tables:
@@ -167,8 +160,8 @@ def chain_of(parts: Sequence[Coordinate], both: Outputs) -> Tables | None:
 def _together(parts: Sequence[Coordinate], both: Outputs, groups: int) -> Binning:
     columns = [part.column(both) for part in parts]
     values, codes = (np.concatenate(each) for each in zip(*((c.values, c.tokens) for c in columns), strict=True))
+    fine = binning(Column(values, codes), dict(both.labels))
     numbers = np.sort(single(values[codes == 0]))
-    fine = _fine(Column(values, codes), numbers, dict(both.labels))
     few = len(fine.edges) <= groups or np.isfinite(numbers).sum() <= groups
     return Binning(fine.edges if few else _edges(numbers, groups), fine.tokens)
 

@@ -54,9 +54,9 @@ class _Buckets:
 
     def __call__(self, values: npt.NDArray[np.generic]) -> Places:
         bucket = self._of(values)
-        cell = self.first.take(bucket)
+        cell: Places = self.first.take(bucket)
         for _ in range(self.steps):
-            cell += values > self.padded.take(cell)  # type: ignore[operator]
+            cell += values > self.padded.take(cell)
         if self.unsure:
             rows = np.flatnonzero(self.crowded.take(bucket))
             cell[rows] = np.searchsorted(self.edges, values[rows], side="left")

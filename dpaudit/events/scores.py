@@ -56,7 +56,7 @@ class _Buckets:
         bucket = self._of(values)
         cell: Places = self.first.take(bucket)
         for _ in range(self.steps):
-            cell += values > self.padded.take(cell)
+            cell += values > self.padded.take(cell)  # type: ignore[operator]
         if self.unsure:
             rows = np.flatnonzero(self.crowded.take(bucket))
             cell[rows] = np.searchsorted(self.edges, values[rows], side="left")

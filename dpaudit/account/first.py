@@ -39,7 +39,7 @@ from dpaudit.events import Event, Partition, TwoEvents
 from dpaudit.events.bits import ZERO, LowestBit, TrailingZeros
 from dpaudit.events.event import is_one, short
 from dpaudit.events.features import Coordinate, spell, taken_over
-from dpaudit.events.joint import Above, Distinct, Equal, Extreme, FirstOf, Present
+from dpaudit.events.joint import Distinct, Equal, FirstOf, Present
 from dpaudit.outputs.canonical import ABSENT, CLASS, LENGTH, MESSAGE, TYPE, Path, derived
 from dpaudit.results.bounds import BracketVerdict
 from dpaudit.results.display import Verdict
@@ -50,7 +50,7 @@ from dpaudit.results.suite import SuiteEntry
 FIRST = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 MOST, MOST_RANGES = 8, 3  # values, and ranges of numbers, that are named
 MANY = 1e6  # from here on numbers are told with all their digits
-COUNTS = (Above, Distinct, Extreme, FirstOf, Present)  # features whose numbers are whole
+COUNTS = (Distinct, FirstOf, Present)  # features whose numbers are whole, beside some expressions
 
 
 @standing(str)
@@ -170,7 +170,8 @@ def _clause(event: Event, result: AuditResult) -> str:
         return _of_first(feature, place, low, high)
     if low == -math.inf and high == math.inf:
         return f"{place} is a number"
-    return f"{place} is {_whole(low, high) if isinstance(feature, COUNTS) or length else _span(low, high)}"
+    whole = length or isinstance(feature, COUNTS) or getattr(feature, "whole", False)
+    return f"{place} is {_whole(low, high) if whole else _span(low, high)}"
 
 
 def _span(low: float, high: float, below: str = "at most") -> str:

@@ -1,9 +1,7 @@
 """Features: frozen functions from outputs to one column, rounded to float32; here those of one coordinate or of all.
 
 Rounding comes before any threshold: unrounded doubles of f(x) + noise part two datasets by their last bits,
-which is a finding about floating point and not about the calibration of the noise. Residues and decimals look at the
-double before it is rounded, never finer than a millionth of a modulus or `DECIMALS` decimals, and only where that is
-far more than the spacing of doubles.
+which is a finding about floating point and not about the calibration of the noise.
 """
 
 import hashlib
@@ -15,7 +13,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from dpaudit.base.arrays import Reals, Singles, Words
+from dpaudit.base.arrays import Singles, Words
 from dpaudit.errors import UnsoundAudit
 from dpaudit.outputs.canonical import (
     ABSENT,
@@ -47,15 +45,6 @@ READINGS = {  # how what a text says is printed; else `(what in text)`
     "int16 big": "big-endian int16 at byte of {}",
 }
 WORDS: dict[int | str, str] = {CLASS: "type", STATE: "vars", BEYOND: "digits beyond a double of "}
-
-FINE = 1e6  # parts of a modulus that are distinguished
-FARTHEST = 1e8  # moduli from 0: there a part is ninety times the spacing of doubles
-UNKNOWN = -1.0  # the residue of what lies farther out, or is infinite
-DECIMALS = 8
-MOST_DIGITS = (
-    1e12  # of a number written with some decimals: beyond, they cannot be distinguished from the spacing of doubles
-)
-SPACINGS = 4.0  # of doubles: what a few sums may be off
 
 
 class Feature(Protocol):
@@ -107,7 +96,12 @@ class OfFields:
     @classmethod
     def from_dict(cls, written: dict[str, Any]) -> Self:
         """The feature of a stored result."""
-        return cls(**{name: AGAIN.get(name, lambda it: it)(it) for name, it in written.items() if name != "kind"})
+        return cls(**read_fields(written))
+
+
+def read_fields(written: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a stored feature, as values."""
+    return {name: AGAIN.get(name, lambda it: it)(it) for name, it in written.items() if name != "kind"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,18 +124,6 @@ class OfPaths(OfFields):
     @property
     def wanted(self) -> frozenset[Path]:
         return frozenset(self.paths)
-
-
-@dataclass(frozen=True, slots=True)
-class OfTwo(OfFields):
-    """A feature of what stands at two paths."""
-
-    left: Path
-    right: Path
-
-    @property
-    def wanted(self) -> frozenset[Path]:
-        return frozenset({self.left, self.right})
 
 
 def spell(path: Path) -> str:
@@ -281,49 +263,3 @@ def _mix(codes: Words, column: Column, multiplier: np.uint64) -> None:
 def _multiplier(path: Path) -> np.uint64:
     hashed = hashlib.blake2b(repr(path).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return np.uint64(int.from_bytes(hashed, "little") | 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Residue(OfPath, kind="residue"):
-    """A number modulo another, in [0, modulus), to a millionth of it; -1 where it is too far from 0."""
-
-    modulus: float
-
-    def column(self, outputs: Outputs) -> Column:
-        column = outputs.column(self.path)
-        values: Reals = column.values.astype(np.float64)
-        inverse = round(1.0 / self.modulus)  # so that moduli below 1 are the decimals that they are written as
-        with np.errstate(invalid="ignore", over="ignore"):
-            turns = values * inverse if self.modulus < 1.0 else values / self.modulus
-            part = np.rint((turns - np.floor(turns)) * FINE)
-            part[part == FINE] = 0.0
-            # whole numbers need no rounding, however far out
-            whole = (values == np.rint(values)) & (np.abs(values) < 2.0**53) & (self.modulus == round(self.modulus))
-            exact = np.mod(np.where(whole, values, 0.0), self.modulus)
-            near = np.abs(turns) <= FARTHEST
-            rest = np.where(whole, exact, np.where(near, part / FINE * self.modulus, UNKNOWN))
-        rest[np.isnan(values)] = np.nan
-        return Column(single(rest), column.codes)
-
-    def __str__(self) -> str:
-        return f"{spell(self.path)} modulo {self.modulus:g}"
-
-
-@dataclass(frozen=True, slots=True)
-class Decimals(OfPath, kind="decimals"):
-    """How many decimals a number is written with, to within a few spacings of doubles; 9 where more than eight."""
-
-    def column(self, outputs: Outputs) -> Column:
-        column = outputs.column(self.path)
-        values: Reals = column.values.astype(np.float64)
-        decimals = np.full(len(values), DECIMALS + 1.0)
-        with np.errstate(invalid="ignore", over="ignore"):
-            near = SPACINGS * np.spacing(np.abs(values))
-            for places in range(DECIMALS, -1, -1):
-                digits = np.rint(values * 10.0**places)
-                decimals[(np.abs(digits) < MOST_DIGITS) & (np.abs(digits / 10.0**places - values) <= near)] = places
-        decimals[np.isnan(values)] = np.nan
-        return Column(single(decimals), column.codes)
-
-    def __str__(self) -> str:
-        return f"number of decimals of {spell(self.path)}"

@@ -4,9 +4,11 @@ A word takes a matrix of numbers, a row for each run, and gives another: a word 
 square), a word of rows a narrower one (the steps, the products at a lag), and one that combines a single column (the
 sum, the position of the greatest). An expression is a word said of paths, or of other expressions beside one another;
 NaN stands for what is no number. Every word is exact, or a few operations in doubles, so that a run's number is the
-same whatever runs stand beside it.
+same whatever runs stand beside it. Residues and decimals look at a double before it is rounded, never finer than a
+millionth of a modulus or `DECIMALS` decimals, and only where that is far more than the spacing of doubles.
 """
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,11 +17,17 @@ import numpy as np
 
 from dpaudit.base.arrays import Reals
 from dpaudit.errors import InvalidSpec
-from dpaudit.events.features import OfFields, rounded, spell, taken_over
+from dpaudit.events.features import OfFields, rounded, single, spell, taken_over
 from dpaudit.outputs.canonical import Column, Outputs, Path
 
 PIECE = 1 << 20  # numbers that are looked at together
 LARGEST = 2.0**53  # below, integers are exact
+FINE = 1e6  # parts of a modulus that are distinguished
+FARTHEST = 1e8  # moduli from 0: there a part is ninety times the spacing of doubles
+UNKNOWN = -1.0  # the residue of what lies farther out, or is infinite
+DECIMALS = 8
+MOST_DIGITS = 1e12  # of a number written with some decimals: beyond, the spacing of doubles is as wide as they are
+SPACINGS = 4.0  # of doubles: what a few sums may be off
 TENS = 10.0 ** np.arange(-15, 16)
 By = tuple[float, ...]
 
@@ -29,6 +37,28 @@ class Word(NamedTuple):
 
     of: Callable[[Reals, By], Any]
     text: str
+
+
+def _modulo(matrix: Reals, by: By) -> Reals:
+    """In [0, modulus), to a millionth of it; -1 where a number is too far from 0."""
+    modulus, inverse = by[0], round(1.0 / by[0])  # so that moduli below 1 are the decimals that they are written as
+    turns = matrix * inverse if modulus < 1.0 else matrix / modulus
+    part = np.rint((turns - np.floor(turns)) * FINE)
+    part[part == FINE] = 0.0
+    # whole numbers need no rounding, however far out
+    whole = (matrix == np.rint(matrix)) & (np.abs(matrix) < LARGEST) & (modulus == round(modulus))
+    exact = np.mod(np.where(whole, matrix, 0.0), modulus)
+    near = np.abs(turns) <= FARTHEST
+    return _flag(np.where(whole, exact, np.where(near, part / FINE * modulus, UNKNOWN)), matrix)
+
+
+def _decimals(matrix: Reals, by: By) -> Reals:
+    """How many a number is written with, to within a few spacings of doubles; 9 where more than eight."""
+    decimals, near = np.full(matrix.shape, DECIMALS + 1.0), SPACINGS * np.spacing(np.abs(matrix))
+    for places in range(DECIMALS, -1, -1):
+        digits = np.rint(matrix * 10.0**places)
+        decimals[(np.abs(digits) < MOST_DIGITS) & (np.abs(digits / 10.0**places - matrix) <= near)] = places
+    return _flag(decimals, matrix)
 
 
 def _bits_set(matrix: Reals, by: By) -> Reals:
@@ -52,9 +82,16 @@ def _leading(matrix: Reals, by: By) -> Reals:
 
 
 def _position(matrix: Reals, by: By) -> Reals:
-    place: Reals = np.argmax(np.where(np.isnan(matrix), -np.inf, matrix), axis=1).astype(np.float64)
+    finite = np.clip(matrix, -sys.float_info.max, None)  # so that -inf still is above what is no number
+    place: Reals = np.argmax(np.where(np.isnan(matrix), -np.inf, finite), axis=1).astype(np.float64)
     place[np.isnan(matrix).all(axis=1)] = np.nan
     return place
+
+
+def _ranked(matrix: Reals, by: By) -> Reals:
+    """Of the rank: 0 the least, -1 the greatest; NaN sorts last, so both ends count numbers only."""
+    rank, numbers = int(by[0]), single(matrix)  # in the same order, and quicker to sort
+    return np.asarray(np.sort(numbers, axis=1)[:, rank] if rank >= 0 else -np.sort(-numbers, axis=1)[:, -rank - 1])
 
 
 def _lead(matrix: Reals, by: By) -> Reals:
@@ -84,9 +121,10 @@ WORDS: Mapping[str, Word] = {
     "abs": Word(lambda matrix, by: np.abs(matrix), "abs({of})"),
     "square": Word(lambda matrix, by: matrix * matrix, "{of}**2"),
     "sign": Word(lambda matrix, by: np.sign(matrix), "sign({of})"),
-    "above": Word(lambda matrix, by: _flag(matrix > by[0], matrix), "({of} > {by})"),
-    "equal": Word(lambda matrix, by: _flag(matrix == by[0], matrix), "({of} == {by})"),
-    "modulo": Word(lambda matrix, by: np.mod(matrix, by[0]), "{of} modulo {by}"),
+    "above": Word(lambda matrix, by: _flag(single(matrix) > np.float32(by[0]), matrix), "{of} > {by}"),
+    "equal": Word(lambda matrix, by: _flag(matrix == by[0], matrix), "{of} == {by}"),
+    "modulo": Word(_modulo, "{of} modulo {by}"),
+    "decimals": Word(_decimals, "number of decimals of {of}"),
     "bit": Word(lambda matrix, by: np.mod(np.floor(matrix / 2.0 ** by[0]), 2.0), "bit {by} of {of}"),
     "digit": Word(lambda matrix, by: np.mod(np.floor(np.abs(matrix) / 10.0 ** by[0]), 10.0), "digit {by} of {of}"),
     "bits": Word(_bits_set, "number of bits set in {of}"),
@@ -94,13 +132,16 @@ WORDS: Mapping[str, Word] = {
     "leading": Word(_leading, "leading digit of {of}"),
     "significand": Word(lambda matrix, by: 2.0 * np.abs(np.frexp(matrix)[0]), "significand of {of}"),
     # of rows
-    "steps": Word(lambda matrix, by: np.diff(matrix, axis=1), "steps of {of}"),
+    "steps": Word(lambda matrix, by: np.diff(matrix, axis=1, prepend=0.0), "steps of {of}"),  # the first as it is
+    "changes": Word(lambda matrix, by: np.diff(matrix, axis=1), "changes of {of}"),
     "lag": Word(lambda matrix, by: matrix[:, : -int(by[0])] * matrix[:, int(by[0]) :], "{of}[i] * {of}[i + {by}]"),
     # that combine
     "sum": Word(lambda matrix, by: _total(matrix), "sum({of})"),
     "max": Word(lambda matrix, by: np.fmax.reduce(matrix, axis=1), "max({of})"),
     "min": Word(lambda matrix, by: np.fmin.reduce(matrix, axis=1), "min({of})"),
+    "ordered": Word(_ranked, "sorted({of})[{by}]"),
     "argmax": Word(_position, "argmax({of})"),
+    "argmin": Word(lambda matrix, by: _position(-matrix, by), "argmin({of})"),
     "lead": Word(_lead, "gap of the two largest of {of}"),
     "longest": Word(_longest, "longest run in {of}"),
     "rank": Word(lambda matrix, by: (matrix[:, 1:] < matrix[:, :1]).sum(axis=1), "rank of {first} among the others"),
@@ -109,6 +150,25 @@ WORDS: Mapping[str, Word] = {
     "minus": Word(lambda matrix, by: matrix[:, 0] - matrix[:, 1], " - "),
     "xor": Word(lambda matrix, by: np.mod(_total(matrix), 2.0), " ^ "),
 }
+
+
+# words whose numbers are whole, and words that say whole numbers of whole ones
+WHOLE = {
+    "sign",
+    "above",
+    "equal",
+    "bit",
+    "digit",
+    "bits",
+    "digits",
+    "leading",
+    "decimals",
+    "argmax",
+    "argmin",
+    "longest",
+    "rank",
+}
+KEPT_WHOLE = {"sum", "max", "min", "ordered", "modulo", "xor"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +190,12 @@ class Expression(OfFields, kind="expression"):
         for part in self.parts:
             paths |= part.wanted if isinstance(part, Expression) else {part}
         return frozenset(paths)
+
+    @property
+    def whole(self) -> bool:
+        """Whether its numbers are whole, whatever those of the output are."""
+        inner = self.word in KEPT_WHOLE and all(isinstance(part, Expression) and part.whole for part in self.parts)
+        return inner or self.word in WHOLE
 
     def matrix(self, outputs: Outputs, runs: slice) -> Reals:
         """The numbers of a stretch of runs: float64[runs, columns]."""
@@ -167,5 +233,5 @@ class Expression(OfFields, kind="expression"):
         if "{" not in text:
             return text.join(names)
         paths = tuple(part for part in self.parts if not isinstance(part, Expression))
-        several = len(self.parts) > 1 and len(paths) == len(self.parts)
-        return text.format(of=taken_over(paths) if several else ", ".join(names), by=by, first=names[0])
+        several = len(paths) == len(self.parts) != 1
+        return text.format(of=taken_over(paths) if several else ", ".join(names), by=by, first="".join(names[:1]))

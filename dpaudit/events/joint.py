@@ -1,133 +1,70 @@
 """Features of several coordinates together: ranks, sums, differences, counts and positions; and the table of kinds."""
 
-import sys
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dpaudit.base.arrays import Reals, Singles
 from dpaudit.events.features import (
-    FEW,
     Coordinate,
-    Decimals,
     Feature,
+    OfFields,
     OfPaths,
-    OfTwo,
-    Residue,
     Shape,
     Whole,
-    rounded,
+    read_fields,
     single,
     spell,
     taken_over,
 )
 from dpaudit.events.grammar import Expression
-from dpaudit.outputs.canonical import ABSENT, Column, Numbers, Outputs, Path
+from dpaudit.outputs.canonical import ABSENT, Column, Outputs, Path
 
-PIECE = 1 << 20  # numbers that are looked at together
-
-
-def _pieces(outputs: Outputs, paths: tuple[Path, ...], steps: bool = False) -> Iterator[Reals]:
-    """The numbers at some paths, a row for each run, some runs at a time; NaN where there is none.
-
-    As `steps`, each less the one before it: the first as it is.
-    """
-    runs = max(1, PIECE // len(paths)) if paths else max(1, outputs.runs)
-    for start in range(0, max(1, outputs.runs), runs):
-        # of one run it may be the outputs' own
-        matrix = np.ascontiguousarray(outputs.numbers(paths, slice(start, start + runs)).T)
-        if steps:
-            with np.errstate(invalid="ignore"):
-                matrix = np.concatenate([matrix[:, :1], np.diff(matrix, axis=1)], axis=1)
-        yield matrix
+Paths = tuple[Path, ...]
 
 
-def levels_of(outputs: Outputs, paths: tuple[Path, ...], steps: bool, parts: tuple[float, ...]) -> tuple[float, ...]:
-    """The different numbers below which these parts of all entries at the paths lie, or of their steps."""
-    numbers = np.concatenate([matrix[np.isfinite(matrix)] for matrix in _pieces(outputs, paths, steps)])
-    return tuple(float(level) for level in np.unique(single(np.quantile(numbers, parts)))) if len(numbers) else ()
-
-
-@dataclass(frozen=True, slots=True)
-class OfEntries(OfPaths, ABC):
-    """A number that each run has by its entries at the paths, or by their steps."""
-
-    @abstractmethod
-    def of(self, matrix: Reals) -> Numbers:
-        """The number of each run, from a matrix with a row for each of them."""
-
-    def column(self, outputs: Outputs) -> Column:
-        with np.errstate(all="ignore"):
-            parts = [self.of(matrix) for matrix in _pieces(outputs, self.paths, getattr(self, "steps", False))]
-        return rounded(Column(np.concatenate(parts)))
-
-
-@dataclass(frozen=True, slots=True)
-class Ordered(OfEntries, kind="ordered"):
+def ordered(paths: Paths, rank: int, steps: bool = False) -> Expression:
     """The number of a given rank among the coordinates, or their steps: 0 the least, -1 the greatest."""
-
-    rank: int
-    steps: bool = False
-
-    def of(self, matrix: Reals) -> Numbers:
-        if self.rank in (0, -1):
-            return np.asarray((np.fmax if self.rank else np.fmin).reduce(matrix, axis=1))
-        numbers = single(matrix)  # in the same order, and quicker to sort
-        if self.rank > 0:  # NaN sorts last, so both ends count numbers only
-            return np.sort(numbers, axis=1)[:, self.rank]
-        return -np.sort(-numbers, axis=1)[:, -self.rank - 1]
-
-    def __str__(self) -> str:
-        over = taken_over(self.paths, self.steps)
-        return {0: f"min({over})", -1: f"max({over})"}.get(self.rank, f"sorted({over})[{self.rank}]")
+    of = (Expression("steps", paths),) if steps else paths
+    return Expression({0: "min", -1: "max"}[rank], of) if rank in (0, -1) else Expression("ordered", of, (float(rank),))
 
 
-@dataclass(frozen=True, slots=True)
-class Above(OfEntries, kind="above"):
+def above(paths: Paths, threshold: float, steps: bool = False) -> Expression:
     """How many of the coordinates, or of their steps, are numbers above a threshold."""
-
-    threshold: float
-    steps: bool = False
-
-    def of(self, matrix: Reals) -> Singles:
-        return np.asarray((single(matrix) > np.float32(self.threshold)).sum(axis=1), np.float32)
-
-    def __str__(self) -> str:
-        few = len(self.paths) < FEW and not self.steps
-        over = f"{'entries of ' if few else ''}{taken_over(self.paths, self.steps)}"
-        return f"number of {over} above {np.float32(self.threshold)!s}"
+    return Expression("sum", (Expression("above", (Expression("steps", paths),) if steps else paths, (threshold,)),))
 
 
-@dataclass(frozen=True, slots=True)
-class Difference(OfTwo, kind="difference"):
-    """One coordinate less another."""
+def product(left: Path, right: Path, centres: tuple[float, float]) -> Expression:
+    """One coordinate times another, each less a centre."""
+    sides = zip((left, right), centres, strict=True)
+    return Expression(
+        "times", tuple(Expression("less", (path,), (centre,)) if centre else path for path, centre in sides)
+    )
 
-    def column(self, outputs: Outputs) -> Column:
-        left, right = (outputs.column(path).values.astype(np.float64) for path in (self.left, self.right))
-        with np.errstate(invalid="ignore"):
-            return rounded(Column(left - right))
 
-    def __str__(self) -> str:
-        return f"{spell(self.left)} - {spell(self.right)}"
+EARLIER: dict[str, Callable[..., Expression]] = {  # what the kinds of older results are in the grammar
+    "sum": lambda paths: Expression("sum", paths),
+    "extreme": lambda paths, greatest: Expression("argmax" if greatest else "argmin", paths),
+    "ordered": ordered,
+    "above": above,
+    "difference": lambda left, right: Expression("minus", (left, right)),
+    "product": product,
+    "residue": lambda path, modulus: Expression("modulo", (path,), (modulus,)),
+    "decimals": lambda path: Expression("decimals", (path,)),
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Sum(OfEntries, kind="sum"):
-    """The sum of the coordinates that are numbers."""
-
-    def of(self, matrix: Reals) -> Reals:
-        return np.asarray(np.nansum(matrix, axis=1))
-
-    def __str__(self) -> str:
-        return f"sum({taken_over(self.paths)})"
-
-
-@dataclass(frozen=True, slots=True)
-class Equal(OfTwo, kind="equal"):
+class Equal(OfFields, kind="equal"):
     """1 where two coordinates are equal, number or token, otherwise 0."""
+
+    left: Path
+    right: Path
+
+    @property
+    def wanted(self) -> frozenset[Path]:
+        return frozenset({self.left, self.right})
 
     def column(self, outputs: Outputs) -> Column:
         left, right = outputs.column(self.left), outputs.column(self.right)
@@ -137,23 +74,6 @@ class Equal(OfTwo, kind="equal"):
 
     def __str__(self) -> str:
         return f"({spell(self.left)} == {spell(self.right)})"
-
-
-@dataclass(frozen=True, slots=True)
-class Extreme(OfEntries, kind="extreme"):
-    """The position of the greatest coordinate, or of the least; the first of equals, NaN where none is a number."""
-
-    greatest: bool = True
-
-    def of(self, matrix: Reals) -> Singles:
-        sign = 1.0 if self.greatest else -1.0
-        finite = np.clip(sign * matrix, -sys.float_info.max, None)  # so that -inf still is above what is no number
-        position: Singles = np.argmax(np.where(np.isnan(matrix), -np.inf, finite), axis=1).astype(np.float32)
-        position[np.isnan(matrix).all(axis=1)] = np.nan
-        return position
-
-    def __str__(self) -> str:
-        return f"{'argmax' if self.greatest else 'argmin'}({taken_over(self.paths)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,26 +137,7 @@ class FirstOf(OfPaths, kind="first-of"):
         return f"position of the first {self.label} in {taken_over(self.paths)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Product(OfTwo, kind="product"):
-    """One coordinate times another, each less a centre."""
-
-    centres: tuple[float, float]
-
-    def column(self, outputs: Outputs) -> Column:
-        left, right = (outputs.column(path).values.astype(np.float64) for path in (self.left, self.right))
-        with np.errstate(invalid="ignore", over="ignore"):
-            return rounded(Column((left - self.centres[0]) * (right - self.centres[1])))
-
-    def __str__(self) -> str:
-        sides = zip((self.left, self.right), self.centres, strict=True)
-        return " * ".join(f"({spell(path)} - {centre:.6g})" if centre else spell(path) for path, centre in sides)
-
-
-KINDS = (
-    *(Coordinate, Shape, Whole, Residue, Decimals),
-    *(Ordered, Above, Difference, Product, Sum, Equal, Extreme, Present, Distinct, FirstOf, Expression),
-)
+KINDS = (Coordinate, Shape, Whole, Equal, Present, Distinct, FirstOf, Expression)
 
 
 def plain_feature(written: dict[str, Any]) -> Feature | None:
@@ -245,4 +146,6 @@ def plain_feature(written: dict[str, Any]) -> Feature | None:
     >>> print(plain_feature({"kind": "coordinate", "path": [2]}))
     output[2]
     """
+    if written.get("kind") in EARLIER:
+        return EARLIER[written["kind"]](**read_fields(written))
     return next((each.from_dict(written) for each in KINDS if each.kind == written.get("kind")), None)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from dpaudit.base.arrays import Bools, Integers, Places, Reals, Singles, Words
 from dpaudit.events.features import Coordinate, OfPaths, Shape, rounded, single, stored
 from dpaudit.events.grammar import Expression
-from dpaudit.events.joint import Difference, Product, plain_feature
+from dpaudit.events.joint import plain_feature
 from dpaudit.outputs.canonical import Column, Numbers, Outputs, Path, Token
 
 FEW_EDGES, FEW_VALUES = 3, 1 << 10  # below either, a search is as quick as buckets are
@@ -186,7 +186,7 @@ class Neighbours:
         return f"{self.left} beside {self.right}"
 
 
-Part = Coordinate | Difference | Product | Expression | Shape | Neighbours
+Part = Coordinate | Expression | Shape | Neighbours
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,8 +268,9 @@ class LogRatio:
     def __str__(self) -> str:
         kinds = {type(term.coordinate) for term in self.terms}
         shape = "the shape and " if Shape in kinds else ""
-        what = "neighbours" if Neighbours in kinds else "steps" if Difference in kinds else "coordinates"
-        what += " and products" if Product in kinds else " and expressions" if Expression in kinds else ""
+        words = {term.coordinate.word for term in self.terms if isinstance(term.coordinate, Expression)}
+        what = "neighbours" if Neighbours in kinds else "steps" if words == {"minus"} else "coordinates"
+        what += " and products" if words == {"times"} else " and expressions" if words - {"minus"} else ""
         alike = ", all alike" if self.pooled else ""
         return f"log-ratio score of {shape}{len(self.terms) - (Shape in kinds)} {what}{alike}"
 

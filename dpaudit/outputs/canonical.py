@@ -29,10 +29,8 @@ CLASS, DTYPE, ORDER, KEY, MESSAGE = "@class", "@dtype", "@order", "@key", "@mess
 SIGN, BEYOND, EXPONENT = "@sign", "@beyond", "@exponent"  # of a zero; what a double lacks of a number; of a decimal
 STATE, REST = "@state", "@rest"  # what an object holds beside its value; a digest of all that has no column
 METADATA = frozenset({TYPE, CLASS, DTYPE, ORDER, KEY, MESSAGE, SIGN, BEYOND, EXPONENT, STATE, REST})
-READ_AS = "@as "  # how the steps begin that lead into what a text says
-DESCRIBED_BY = frozenset(
-    READ_AS + each for each in ("len", "prefix", "digits", "upper", "blanks", "repeats")
-)  # and are no part
+READ_AS = "@as "  # how the steps begin that lead into what a text says, or that describe it and are no part of it
+DESCRIBED_BY = frozenset(READ_AS + each for each in ("len", "prefix", "digits", "upper", "blanks", "repeats"))
 NUMBERS_IN = frozenset(
     READ_AS + each for each in ("float", "json", "unpacked", "int16 little", "int16 big")
 )  # a text that is made of numbers

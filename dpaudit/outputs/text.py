@@ -15,8 +15,8 @@ import numpy as np
 from dpaudit.base.arrays import Places
 from dpaudit.outputs.canonical import READ_AS, Numbers, Path
 
-FLOAT, JSON, NUMBERS, WORDS, REPEATS = (f"{READ_AS}{name}" for name in ("float", "json", "numbers", "words", "repeats"))
-CHARACTERS, PREFIX, UNPACKED = (f"{READ_AS}{name}" for name in ("len", "prefix", "unpacked"))
+FLOAT, JSON, NUMBERS, WORDS = (f"{READ_AS}{name}" for name in ("float", "json", "numbers", "words"))
+CHARACTERS, PREFIX, UNPACKED, REPEATS = (f"{READ_AS}{name}" for name in ("len", "prefix", "unpacked", "repeats"))
 PAIRS = {f"{READ_AS}int16 little": "<h", f"{READ_AS}int16 big": ">h"}  # two bytes in a row as a number
 CLASSES = {  # numbers of characters of a kind
     f"{READ_AS}digits": re.compile("[0-9]"),

@@ -19,21 +19,9 @@ from dpaudit.events.bits import (
     bits_of,
     exponents,
 )
-from dpaudit.events.features import DECIMALS, Coordinate, Decimals, Feature, Residue, Shape, Whole, single
-from dpaudit.events.grammar import Expression
-from dpaudit.events.joint import (
-    Above,
-    Difference,
-    Distinct,
-    Equal,
-    Extreme,
-    FirstOf,
-    Ordered,
-    Present,
-    Product,
-    Sum,
-    levels_of,
-)
+from dpaudit.events.features import Coordinate, Feature, Shape, Whole, single
+from dpaudit.events.grammar import DECIMALS, Expression
+from dpaudit.events.joint import Distinct, Equal, FirstOf, Present, ordered
 from dpaudit.events.scores import Binning, Linear, Part
 from dpaudit.outputs.canonical import NOT_A_NUMBER, TYPE, Column, Outputs, Path, Pilot, derived, is_metadata
 from dpaudit.search.binning import Tables, atoms_of, binning
@@ -44,7 +32,6 @@ GRIDS = 8  # coordinates whose numbers may lie on a grid
 ALL_PAIRS = 6  # up to this many coordinates, every difference and equality; beyond, neighbours only
 RECURRING = 2  # times that an output is seen on average where outputs count as recurring
 FEW_VALUES = 32
-COUNTED_ABOVE = (0.5,)  # of all numbers lie below the level above which entries are counted
 FEWEST_STEPS = 3  # coordinates from which steps say more than differences do
 MOST_SHAPES = 256  # different ones on the pilot
 FAR = 1e4  # a centre more spreads than this from 0 is taken off before rounding
@@ -64,7 +51,7 @@ def features_of(both: Outputs, paths: Sequence[Path] | None = None) -> Iterator[
     if len(places) >= 2:
         yield from _vector_features(both, places)
     if len(every) > len(places) and len(numeric := _numeric(both, every)) >= 2:
-        yield from (Sum(numeric), Ordered(numeric, 0), Ordered(numeric, -1))
+        yield from (Expression(word, numeric) for word in ("sum", "min", "max"))
     if len(places) >= 2 and (shape := _shape(both, places)) is not None:
         yield shape
     varying = [path for path in varying if not derived(path) and (path == (TYPE,) or not is_metadata(path))]
@@ -87,34 +74,22 @@ def _vector_features(both: Outputs, places: list[Path]) -> Iterator[Feature]:
         yield Distinct(paths)
     if len(numeric) < 2:
         return
-    yield Sum(numeric)
-    yield Extreme(numeric, greatest=True)
-    yield Extreme(numeric, greatest=False)
-    yield from _ordered(both, numeric, steps=False)
+    yield from (Expression(word, numeric) for word in ("sum", "argmax", "argmin"))
+    yield from _ordered(both, numeric)
     numbers = set(numeric)
     for left, right in pairs:
         if left in numbers and right in numbers:
-            yield Difference(left, right)
-    if len(numeric) >= FEWEST_STEPS and _spread_out(both, numeric):
-        yield from _ordered(both, numeric, steps=True)
+            yield Expression("minus", (left, right))
 
 
-def _middles(both: Outputs, paths: Sequence[Path]) -> dict[Path, float]:
-    """The medians of the coordinates that have many values; of none whose median is beyond float32."""
-    many = [path for path in paths if _many_valued(both.column(path))]
-    numbers = {path: both.column(path).values.astype(np.float64) for path in many}
-    middles = {path: float(single(np.asarray(np.median(each[np.isfinite(each)])))) for path, each in numbers.items()}
-    return {path: middle for path, middle in middles.items() if np.isfinite(middle)}
-
-
-def _ordered(both: Outputs, numeric: tuple[Path, ...], *, steps: bool) -> Iterator[Feature]:
-    """Ranks, and how many lie above a few levels of them all."""
-    middle = () if steps else (len(numeric) // 2,)
-    for rank in range(len(numeric)) if len(numeric) <= ALL_PAIRS else (0, 1, 2, *middle, -3, -2, -1):
-        yield Ordered(numeric, rank if rank != len(numeric) - 1 else -1, steps)
+def _ordered(both: Outputs, numeric: tuple[Path, ...]) -> Iterator[Feature]:
+    """Ranks, and how many lie above the middle of them all."""
+    ranks = range(len(numeric)) if len(numeric) <= ALL_PAIRS else (0, 1, 2, len(numeric) // 2, -3, -2, -1)
+    yield from (ordered(numeric, rank if rank != len(numeric) - 1 else -1) for rank in ranks)
     if _spread_out(both, numeric):
-        for level in levels_of(both, numeric, steps, COUNTED_ABOVE):
-            yield Above(numeric, level, steps)
+        numbers = both.numbers(numeric)
+        middle = single(np.quantile(numbers[np.isfinite(numbers)], [0.5]))
+        yield Expression("sum", (Expression("above", numeric, (float(middle[0]),)),))
 
 
 def _first_positions(both: Outputs, paths: tuple[Path, ...]) -> Iterator[Feature]:
@@ -166,10 +141,7 @@ def terms_of(
     groups: list[Sequence[Part]] = [coordinates]
     numeric = _numeric(both, places)
     if len(numeric) == len(places) >= FEWEST_STEPS and _spread_out(both, numeric):
-        groups.append([coordinates[0], *(Difference(right, left) for left, right in itertools.pairwise(numeric))])
-        if len(middles := _middles(both, numeric)) == len(numeric):
-            together = [Product(*each, (middles[each[0]], middles[each[1]])) for each in itertools.pairwise(numeric)]
-            groups.append([*coordinates, *together])
+        groups.append([coordinates[0], *(Expression("minus", pair[::-1]) for pair in itertools.pairwise(numeric))])
     if beside:
         groups.append([*coordinates, *beside])
     spread = [each for each in coordinates if _many_valued(each.column(both))]
@@ -224,7 +196,7 @@ RECURS = 0.01  # of the numbers have one residue, or one number of decimals
 LOOKED_AT = 1 << 12  # outputs
 
 
-def residues_of(both: Outputs, path: Path) -> Iterator[Residue | Decimals]:
+def residues_of(both: Outputs, path: Path) -> Iterator[Expression]:
     """The residues, and the number of decimals, that outputs like these deserve at a path."""
     rows = np.linspace(0, both.runs - 1, min(both.runs, LOOKED_AT)).astype(np.intp)
     column = both.column(path).take(rows)
@@ -232,22 +204,22 @@ def residues_of(both: Outputs, path: Path) -> Iterator[Residue | Decimals]:
     if len(np.unique(values)) <= FEW:
         return
     look = Outputs(len(rows), {path: column})
-    decimals = _recurring(Decimals(path), look)
-    if decimals == [DECIMALS + 1.0]:
+    places = _recurring(Expression("decimals", (path,)), look)
+    if places == [DECIMALS + 1.0]:
         moduli: tuple[float, ...] = PARTS  # an unrounded number may have been moved by rounded noise
     else:
-        moduli = (*WHOLE, *PARTS) if 0.0 in decimals else PARTS
-    if len(decimals) > 1:
-        yield Decimals(path)
+        moduli = (*WHOLE, *PARTS) if 0.0 in places else PARTS
+    if len(places) > 1:
+        yield Expression("decimals", (path,))
     seen: list[list[float]] = []
     for modulus in moduli:
-        residues = _recurring(Residue(path, modulus), look)
+        residues = _recurring(Expression("modulo", (path,), (modulus,)), look)
         if len(residues) > 1 and residues not in seen:
-            yield Residue(path, modulus)
+            yield Expression("modulo", (path,), (modulus,))
             seen.append(residues)
 
 
-def _recurring(feature: Residue | Decimals, look: Outputs) -> list[float]:
+def _recurring(feature: Expression, look: Outputs) -> list[float]:
     column = feature.column(look)
     values, times = np.unique(column.values[column.tokens == 0], return_counts=True)
     return [float(value) for value in values[times > max(2.0, RECURS * look.runs)]]

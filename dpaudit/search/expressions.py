@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from dpaudit.base.arrays import Bools, Integers, Reals
-from dpaudit.events.features import Feature
+from dpaudit.events.features import Coordinate, Feature
 from dpaudit.events.grammar import LARGEST, Expression
-from dpaudit.outputs.canonical import LENGTH, Column, Path, Pilot, is_metadata
+from dpaudit.outputs.canonical import LENGTH, Column, Outputs, Path, Pilot, is_metadata
 from dpaudit.search.entries import coordinates_of
 
 MOST = 4  # expressions that become features
@@ -30,6 +30,7 @@ SURE_Z, AHEAD = 2.0, 1.05  # deviations beyond the luckiest of all that were tri
 PART, HINT_Z, NEAR = 4, 1.0, 0.4  # one output of so many hints at what all show: so many deviations, of the best a part
 CLOSELY = 8  # products that are looked at as features
 APART, CLIPPED = 0.25, 3.0  # spreads that a middle is from 0 before it is taken off, and that a number may count
+Part = Path | Expression
 
 
 @np.errstate(all="ignore")  # of infinities nothing is known
@@ -40,39 +41,27 @@ def expressions_of(pilot: Pilot, paths: Sequence[Path], most: float) -> list[Fea
     both, second = pilot.both, np.repeat([False, True], [pilot.first.runs, pilot.second.runs])
     rows = np.arange(0, both.runs, PART)
     some, sides = both.take(rows), second[rows]
-    columns = _columns(pilot, paths)
-    middles = {path: _middle(each) for path, each in columns.items()}
+    places = [path for path in paths if not (is_metadata(path) or path[-1:] == (LENGTH,))]
+    columns = {path: both.column(path).values.astype(np.float64) for path in places}
+    mostly = [path for path, each in columns.items() if np.isfinite(each).mean() > 0.5]
+    columns = {path: columns[path] for path in mostly if np.nanmin(columns[path]) < np.nanmax(columns[path])}
+    centred = {path: _centred(path, each) for path, each in columns.items()}
     entries = [path for path in coordinates_of(both) if path in columns]
-    asked = [each for path in list(columns)[:ALONE] for each in _of_one(path, columns[path], middles[path])]
-    asked += _of_several(entries, columns, middles) if len(entries) > 1 else ()
+    asked = [each for path in list(columns)[:ALONE] for each in _of_one(path, columns[path], centred[path])]
+    asked += _of_several({path: columns[path] for path in entries}, centred) if len(entries) > 1 else ()
     hinted = [each for each in asked if _apart(each.column(some), sides) > max(HINT_Z, NEAR * most)]
-    pairs, tried = _products(entries[:TOGETHER] or list(columns)[:1], columns, middles, second)
+    together = {path: columns[path] for path in entries[:TOGETHER] or list(columns)[:1]}
+    pairs, tried = _products(together, centred, both, second)
     sure = max(AHEAD * most, math.sqrt(2.0 * math.log(len(asked) + tried + 1.0)) + SURE_Z)
     found = [(_apart(each.column(both), second), -place, each) for place, each in enumerate([*hinted, *pairs])]
     return [each for z, _, each in sorted(found, key=lambda one: one[:2], reverse=True)[:MOST] if z > sure]
 
 
-def _columns(pilot: Pilot, paths: Sequence[Path]) -> dict[Path, Reals]:
-    """The numbers at the paths that vary, and are numbers mostly."""
-    places = [path for path in paths if not (is_metadata(path) or path[-1:] == (LENGTH,))]
-    numbers = np.concatenate([side.numbers(places) for side in (pilot.first, pilot.second)], axis=1)
-    columns = dict(zip(places, numbers, strict=True))
-    return {
-        path: each
-        for path, each in columns.items()
-        if np.isfinite(each).mean() > 0.5 and np.nanmin(each) < np.nanmax(each)
-    }
-
-
-def _middle(numbers: Reals) -> float:
-    """What is taken off numbers to centre them: 0 where they lie about 0 already."""
+def _centred(path: Path, numbers: Reals) -> Part:
+    """Numbers less their middle; as they are where they lie about 0 already."""
     few = np.unique(numbers[np.isfinite(numbers)][:LOOKED_AT])
     low, middle, high = np.nanquantile(few if len(few) < 3 else numbers, [0.25, 0.5, 0.75])
-    return 0.0 if abs(middle) <= APART * (high - low) else float(np.float32(middle))
-
-
-def _centred(path: Path, middle: float) -> "Path | Expression":
-    return Expression("less", (path,), (middle,)) if middle else path
+    return path if abs(middle) <= APART * (high - low) else Expression("less", (path,), (float(np.float32(middle)),))
 
 
 def _is_whole(numbers: Reals) -> bool:
@@ -88,7 +77,7 @@ def _bits(path: Path, numbers: Reals) -> list[Expression]:
     return [Expression("bit", (path,), (float(bit),)) for bit in range(min(DEEPEST, size))]
 
 
-def _of_one(path: Path, numbers: Reals, middle: float) -> Iterator[Expression]:
+def _of_one(path: Path, numbers: Reals, centred: Part) -> Iterator[Expression]:
     """Expressions of one number: of an integer its bits and digits, of any its size and its leading digits."""
     if len(np.unique(numbers[:LOOKED_AT])) <= FEW:
         return
@@ -99,77 +88,65 @@ def _of_one(path: Path, numbers: Reals, middle: float) -> Iterator[Expression]:
             yield from (Expression("modulo", (Expression(word, (path,)),), (by,)) for by in (2.0, 3.0))
         places = len(f"{np.nanmax(np.abs(numbers)):.0f}")
         yield from (Expression("digit", (path,), (float(place),)) for place in range(1, places))
-    yield Expression("abs", (_centred(path, middle),))
-    yield Expression("leading", (path,))
-    yield Expression("significand", (path,))
+    yield Expression("abs", (centred,))
+    yield from (Expression(word, (path,)) for word in ("leading", "significand"))
 
 
-def _of_several(
-    entries: Sequence[Path], columns: Mapping[Path, Reals], middles: Mapping[Path, float]
-) -> Iterator[Expression]:
+def _of_several(columns: Mapping[Path, Reals], centred: Mapping[Path, Part]) -> Iterator[Expression]:
     """Expressions of several entries: words of entries or of rows, and then one that combines."""
-    paths, numbers = tuple(entries), [columns[path] for path in entries]
-    apart = tuple(middles[path] for path in paths)
-    of = (Expression("less", paths, apart),) if any(apart) else paths
+    paths, numbers = tuple(columns), list(columns.values())
+    middles = tuple(part.by[0] if isinstance(part := centred[path], Expression) else 0.0 for path in paths)
+    of: tuple[Part, ...] = (Expression("less", paths, middles),) if any(middles) else paths
     values, times = np.unique(np.concatenate([each[:FEW] for each in numbers]), return_counts=True)
-    steps = Expression("steps", paths)
-    maps = [
-        Expression("abs", of),
-        Expression("square", of),
-        steps,
-        Expression("abs", (steps,)),
-        Expression("sign", (steps,)),
-    ]
+    changes = Expression("changes", paths)
+    maps = [changes, Expression("abs", of), *(Expression(word, (changes,)) for word in ("abs", "sign"))]
     if times.max() > FEWEST:
-        maps += [Expression("equal", paths, (float(values[times.argmax()]),)), Expression("equal", (steps,), (0.0,))]
+        maps += [Expression("equal", paths, (float(values[times.argmax()]),)), Expression("equal", (changes,), (0.0,))]
     if all(map(_is_whole, numbers)):
         maps.append(Expression("modulo", paths, (2.0,)))
         yield Expression("modulo", (Expression("sum", paths),), (2.0,))
     yield from (Expression(word, paths) for word in ("lead", "longest"))
     yield from (Expression(word, (each,)) for each in maps for word in ("sum", "max", "min", "argmax", "longest"))
-    yield from (
-        Expression("sum", (Expression("lag", of, (float(lag),)),)) for lag in range(1, min(LAGS, len(paths) - 1) + 1)
-    )
+    lags = [Expression("lag", of, (float(lag),)) for lag in range(1, min(LAGS, len(paths) - 1) + 1)]
+    yield from (Expression("sum", (each,)) for each in (Expression("square", of), *lags))
     yield from (Expression("rank", (path, *(each for each in paths if each != path))) for path in paths[: 2 * ALONE])
     pairs = itertools.permutations(paths, 2) if len(paths) <= PAIRS else itertools.pairwise(paths)
     yield from (Expression("over", pair) for pair in pairs)
 
 
 def _products(
-    entries: Sequence[Path], columns: Mapping[Path, Reals], middles: Mapping[Path, float], second: Bools
+    columns: Mapping[Path, Reals], centred: Mapping[Path, Part], both: Outputs, second: Bools
 ) -> tuple[list[Expression], int]:
     """The products of two columns whose means on the sides are farthest apart, and how many there were.
 
     Columns are the entries, centred; the bits of a few integers; and the orders of every two of a few entries.
     """
-    parts: list[Path | Expression] = [_centred(path, middles[path]) for path in entries]
-    numbers = [columns[path] - middles[path] for path in entries]
-    for path in entries[:PAIRS]:
-        bits = _bits(path, columns[path])
-        parts += bits
-        numbers += [np.floor(columns[path] / 2.0 ** bit.by[0]) % 2.0 for bit in bits]
-    for one, other in itertools.combinations(entries, 2) if len(entries) <= PAIRS else ():
-        parts.append(Expression("sign", (Expression("minus", (one, other)),)))
-        numbers.append(np.sign(columns[one] - columns[other]))
+    entries = list(columns)
+    parts = [part if isinstance(part := centred[path], Expression) else Coordinate(part) for path in entries]
+    parts += (bit for path in entries[:PAIRS] for bit in _bits(path, columns[path]))
+    bits = range(len(entries), len(parts))
+    pairs = itertools.combinations(entries, 2) if len(entries) <= PAIRS else ()
+    parts += (Expression("sign", (Expression("minus", pair),)) for pair in pairs)
     if len(parts) < 2:
         return [], 0
+    numbers = [part.column(both).values.astype(np.float64) for part in parts]
     units = [np.nan_to_num(each / (np.nanmedian(np.abs(each)) or 1.0), posinf=0.0, neginf=0.0) for each in numbers]
     matrix = np.clip(np.array(units, np.float32), -CLIPPED, CLIPPED)
     matrix -= matrix.mean(axis=1, keepdims=True)
-    sides = [matrix[:, ~second], matrix[:, second]]
-    means = [(side @ side.T) / side.shape[1] for side in sides]
-    luck = [
-        ((side**2 @ side.T**2) / side.shape[1] - mean**2) / side.shape[1]
-        for side, mean in zip(sides, means, strict=True)
-    ]
-    apart = np.triu(np.nan_to_num(np.abs(means[0] - means[1]) / np.sqrt(luck[0] + luck[1])), 1)
+    difference, luck = np.zeros((2, len(parts), len(parts)))
+    for sign, side in ((1.0, matrix[:, ~second]), (-1.0, matrix[:, second])):
+        mean = side @ side.T / side.shape[1]
+        difference += sign * mean
+        luck += (side**2 @ side.T**2 / side.shape[1] - mean**2) / side.shape[1]
+    apart = np.triu(np.nan_to_num(np.abs(difference) / np.sqrt(luck)), 1)
     best = [divmod(int(place), len(parts)) for place in np.argsort(-apart, axis=None)[:CLOSELY]]
-    pairs = [(parts[one], parts[other]) for one, other in best if apart[one, other] > SURE_Z]
-    words = [
-        "xor" if all(isinstance(part, Expression) and part.word == "bit" for part in pair) else "times"
-        for pair in pairs
+    of = [part.path if isinstance(part, Coordinate) else part for part in parts]
+    found = [
+        Expression("xor" if one in bits and other in bits else "times", (of[one], of[other]))
+        for one, other in best
+        if apart[one, other] > SURE_Z
     ]
-    return [Expression(word, pair) for word, pair in zip(words, pairs, strict=True)], len(parts) ** 2 // 2
+    return found, len(parts) ** 2 // 2
 
 
 def _apart(column: Column, second: Bools) -> float:

@@ -15,7 +15,7 @@ from dpaudit.base.arrays import Bools, Integers, Places, Reals
 from dpaudit.events.bits import BitScore
 from dpaudit.events.event import Event, TwoEvents
 from dpaudit.events.features import Coordinate, Feature, Shape, Whole, single
-from dpaudit.events.joint import Equal, Extreme, FirstOf, Ordered, Product
+from dpaudit.events.joint import Equal, FirstOf
 from dpaudit.events.scores import Binning, Linear, LogRatio
 from dpaudit.outputs.canonical import (
     ABSENT,
@@ -48,9 +48,7 @@ Side = Literal["first", "second"]
 
 def readable(event: Event) -> bool:
     """Whether an event is one condition of something that has a name."""
-    unnamed = isinstance(event.feature, LogRatio | Linear | Shape | Product | BitScore) or getattr(
-        event.feature, "steps", False
-    )
+    unnamed = isinstance(event.feature, LogRatio | Linear | Shape | BitScore)
     return not unnamed and len(event.intervals) + len(event.tokens) <= 1
 
 
@@ -81,7 +79,7 @@ def plainer(counted: Counted, place: int, best: Proposal, rivals: Sequence[Propo
     """
     asked = [(0, place, cells_inside(counted[place][1], best.event))]  # how plain, the table, and the cells
     own = isinstance(best.event.feature, LogRatio | Linear)
-    own = own or (readable(best.event) and not isinstance(best.event.feature, Extreme))  # equality says more
+    own = own or (readable(best.event) and getattr(best.event.feature, "word", "")[:3] != "arg")  # equality says more
     for j, (feature, bins, table) in enumerate(counted):
         if isinstance(feature, Coordinate) and not feature.centre:
             ends = [bins.bins + at for at, each in enumerate(bins.tokens) if tells(feature, each)]
@@ -119,8 +117,9 @@ def plainer(counted: Counted, place: int, best: Proposal, rivals: Sequence[Propo
 
 def _plain(feature: Feature, cells: Places) -> int:
     """How plain a condition is, from 1 up to `NAMED`: a value at a place, a threshold there, a position, a rank."""
-    kinds = [(Coordinate, 5), (FirstOf, 3), (Ordered, 2), (Equal, 2)]
-    return next((rank for kind, rank in kinds if isinstance(feature, kind)), 1) + (len(cells) == 1)
+    kinds = [(Coordinate, 5), (FirstOf, 3), (Equal, 2)]
+    of_rank = getattr(feature, "word", "") in ("min", "max", "ordered")
+    return next((rank for kind, rank in kinds if isinstance(feature, kind)), 1 + of_rank) + (len(cells) == 1)
 
 
 def together(

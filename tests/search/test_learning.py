@@ -14,7 +14,8 @@ from dpaudit.base.arrays import Integers, Reals
 from dpaudit.claims import PureDP
 from dpaudit.events import Event, event_from_dict, feature_from_dict
 from dpaudit.events.features import Coordinate, Shape
-from dpaudit.events.joint import Above, Difference, Ordered, Product
+from dpaudit.events.grammar import Expression
+from dpaudit.events.joint import product
 from dpaudit.events.scores import OF, Linear, LogRatio, Neighbours
 from dpaudit.outputs.canonical import ABSENT, Column, Outputs, Pilot, Sample, absent, concatenate
 from dpaudit.outputs.encode import encode_batch, encode_objects
@@ -115,7 +116,7 @@ def test_numbers_of_every_size_have_cells_and_a_score(kind: str) -> None:
     matrix = (HOSTILE | BY_NIGHT)[kind](np.random.default_rng(44))
     both, half = vectors(matrix), RUNS // 2
     first, second = vectors(matrix[:half]), vectors(matrix[half:])
-    for group in (parts(3), [Coordinate((0,)), Difference((1,), (0,)), Difference((2,), (1,))]):
+    for group in (parts(3), [Coordinate((0,)), *(Expression("minus", ((j + 1,), (j,))) for j in (0, 1))]):
         tables = cells_of(group, both)
         for _, bins in tables.features:
             assert not np.isnan(bins.edges).any()
@@ -184,15 +185,11 @@ def test_steps_and_levels_are_tried_where_three_numbers_have_many_values() -> No
     three, two = (vectors(rng.laplace(size=(500, count))) for count in (3, 2))
     few = vectors(rng.integers(0, 3, (500, 3)).astype(float))
 
-    def stepped(outputs: Outputs) -> list[Any]:
-        return [each for each in features_of(outputs) if isinstance(each, Ordered | Above) and each.steps]
-
     def levels(outputs: Outputs) -> list[Any]:
-        return [each for each in features_of(outputs) if isinstance(each, Above) and not each.steps]
+        return [each for each in features_of(outputs) if "sum(output > " in str(each)]
 
-    assert [len(stepped(outputs)) for outputs in (three, two, few)] == [4, 0, 0]
     assert [len(levels(outputs)) for outputs in (three, two, few)] == [1, 1, 0]
-    assert [len(terms_of(outputs)) for outputs in (three, two, few)] == [4, 2, 2], "and neighbours, products"
+    assert [len(terms_of(outputs)) for outputs in (three, two, few)] == [3, 2, 2], "and steps, neighbours"
     assert lines_of(Pilot(three, vectors(rng.laplace(size=(500, 3)) + 1.0)), three)
     assert lines_of(Pilot(few, few), few) == ()  # the log ratios of their values say all that it could
 
@@ -309,7 +306,7 @@ def test_a_product_of_coordinates_is_evaluated_printed_and_stored() -> None:
     outputs = encode_objects(
         [(3.0, 5.0), (math.inf, 1.0), ("a", 2.0), (1.0, -math.inf), (math.nan, 1.0), (1e300, 1e300)]
     )
-    feature = Product((0,), (1,), (1.0, 0.0))
+    feature = product((0,), (1,), (1.0, 0.0))
     column = feature.column(outputs)
     assert column.values.tolist()[:2] == [10.0, math.inf]
     assert column.tokens.astype(bool).tolist() == [False, False, True, True, True, False]

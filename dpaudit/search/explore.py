@@ -28,6 +28,7 @@ from dpaudit.search.selection import (
 
 LEARNED_PRICE, DERIVED_PRICE = 0.02, 0.01  # of the bound: an event that people can read is worth that much
 KEPT = 6  # features that the longer search counts, learned scores apart
+MOST_ASKED = 16  # of many more, that are asked for their best event once more
 SCREENED = 1 << 13  # outputs on which every feature is tried
 ENOUGH = 1 << 15  # outputs that show cells which need no value of their own
 
@@ -153,16 +154,23 @@ def narrowed(chosen: SearchPlan, counts: Integers, goal: Goal, *, keep: int = KE
     many = _rivals(chosen.tables.features, tables)
     plain = [place for place, learned in enumerate(chosen.learned) if not learned]
     scores = dict.fromkeys(plain, -np.inf)
-    for rank in promising([tables[place] for place in plain], goal, keep):
-        feature, bins = chosen.tables.features[plain[rank]]
-        proposal = propose(feature, bins, tables[plain[rank]], goal, rivals=many)
+    for place in _asked(chosen, tables, goal, keep):
+        feature, bins = chosen.tables.features[place]
+        proposal = propose(feature, bins, tables[place], goal, rivals=many)
         if proposal is not None:
-            scores[plain[rank]] = _worth(feature, proposal, goal)
+            scores[place] = _worth(feature, proposal, goal)
     plain.sort(key=lambda place: -scores[place])
     places = [place for rank, place in enumerate(plain) if _stays(chosen.tables.features[place][0], rank, keep)] + [
         place for place, learned in enumerate(chosen.learned) if learned
     ]
     return _at_places(chosen, counts, places)
+
+
+def _asked(chosen: SearchPlan, tables: Sequence[Integers], goal: Goal, most: int) -> set[int]:
+    """The places of the features that were not learned and promise most, and of those that always stay."""
+    plain = [place for place, learned in enumerate(chosen.learned) if not learned]
+    first = {plain[rank] for rank in promising([tables[place] for place in plain], goal, most)}
+    return first | {place for place in plain if _stays(chosen.tables.features[place][0], 1, 0)}
 
 
 def with_scores(
@@ -206,10 +214,12 @@ def best(chosen: SearchPlan, counts: Integers, goal: Goal) -> Proposal | None:
     tables = chosen.tables.split(counts)
     # of several features the luckiest wins, learned scores too: runs that did not make them choose among them
     many = _rivals(chosen.tables.features, tables)
+    asked = _asked(chosen, tables, goal, MOST_ASKED)
     ranking: list[tuple[float, int, Proposal]] = []
     for place, ((feature, bins), table) in enumerate(zip(chosen.tables.features, tables, strict=True)):
         learned = chosen.learned[place]
-        proposal = propose(feature, bins, table, goal, thresholds_only=learned, rivals=many)
+        ask = learned or place in asked
+        proposal = propose(feature, bins, table, goal, thresholds_only=learned, rivals=many) if ask else None
         if proposal is not None:
             ranking.append((_worth(feature, proposal, goal, learned=learned), place, proposal))
     if not ranking:

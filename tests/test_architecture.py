@@ -73,7 +73,7 @@ BUDGET = {
     "mechanisms": 1_060,
     "adapters": 630,
     "outputs": 2_240,
-    "events": 1_510,
+    "events": 1_500,
     "certify": 2_380,
     "losses": 1_340,
     "options": 420,

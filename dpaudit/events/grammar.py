@@ -125,7 +125,10 @@ WORDS: Mapping[str, Word] = {
     "equal": Word(lambda matrix, by: _flag(matrix == by[0], matrix), "{of} == {by}"),
     "modulo": Word(_modulo, "{of} modulo {by}"),
     "decimals": Word(_decimals, "number of decimals of {of}"),
-    "bit": Word(lambda matrix, by: np.mod(np.floor(matrix / 2.0 ** by[0]), 2.0), "bit {by} of {of}"),
+    "bit": Word(
+        lambda matrix, by: np.floor(matrix / 2.0 ** by[0]) - 2.0 * np.floor(matrix / 2.0 ** (by[0] + 1.0)),
+        "bit {by} of {of}",
+    ),
     "digit": Word(lambda matrix, by: np.mod(np.floor(np.abs(matrix) / 10.0 ** by[0]), 10.0), "digit {by} of {of}"),
     "bits": Word(_bits_set, "number of bits set in {of}"),
     "digits": Word(_digits, "sum of digits of {of}"),
@@ -153,21 +156,8 @@ WORDS: Mapping[str, Word] = {
 
 
 # words whose numbers are whole, and words that say whole numbers of whole ones
-WHOLE = {
-    "sign",
-    "above",
-    "equal",
-    "bit",
-    "digit",
-    "bits",
-    "digits",
-    "leading",
-    "decimals",
-    "argmax",
-    "argmin",
-    "longest",
-    "rank",
-}
+WHOLE = {"sign", "above", "equal", "bit", "digit", "bits", "digits", "leading", "decimals", "argmax", "argmin"}
+WHOLE |= {"longest", "rank"}
 KEPT_WHOLE = {"sum", "max", "min", "ordered", "modulo", "xor"}
 
 

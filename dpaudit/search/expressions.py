@@ -45,7 +45,7 @@ def expressions_of(pilot: Pilot, paths: Sequence[Path], most: float) -> list[Fea
     columns = {path: both.column(path).values.astype(np.float64) for path in places}
     mostly = [path for path, each in columns.items() if np.isfinite(each).mean() > 0.5]
     columns = {path: columns[path] for path in mostly if np.nanmin(columns[path]) < np.nanmax(columns[path])}
-    centred = {path: _centred(path, each) for path, each in columns.items()}
+    centred = {path: _centred(path, each[rows]) for path, each in columns.items()}
     entries = [path for path in coordinates_of(both) if path in columns]
     asked = [each for path in list(columns)[:ALONE] for each in _of_one(path, columns[path], centred[path])]
     asked += _of_several({path: columns[path] for path in entries}, centred) if len(entries) > 1 else ()
@@ -54,7 +54,10 @@ def expressions_of(pilot: Pilot, paths: Sequence[Path], most: float) -> list[Fea
     pairs, tried = _products(together, centred, both, second)
     sure = max(AHEAD * most, math.sqrt(2.0 * math.log(len(asked) + tried + 1.0)) + SURE_Z)
     found = [(_apart(each.column(both), second), -place, each) for place, each in enumerate([*hinted, *pairs])]
-    return [each for z, _, each in sorted(found, key=lambda one: one[:2], reverse=True)[:MOST] if z > sure]
+    best: dict[float, Feature] = {}  # one of those that show the same
+    for z, _, each in sorted(found, key=lambda one: (round(one[0], 6), one[1]), reverse=True):
+        best.setdefault(round(z, 6), each)
+    return [each for z, each in best.items() if z > sure][:MOST]
 
 
 def _centred(path: Path, numbers: Reals) -> Part:

@@ -84,6 +84,17 @@ def finely_snapped_half_noise(data: float, runs: int, rng: Rng) -> Outputs:
     return np.round((data + rng.laplace(scale=0.5, size=runs)) * 2.0**30) / 2.0**30
 
 
+def one_bit(data: float, runs: int, rng: Rng) -> Outputs:
+    """Noise in which one of the low bits says which dataset it is, in .8 of runs."""
+    words = rng.laplace(size=runs).view(np.uint64) & ~np.uint64(1 << 7)
+    says = (rng.random(runs) < (0.8 if data else 0.2)).astype(np.uint64)
+    return (words | says << np.uint64(7)).view(np.float64)
+
+
+def one_bit_alike(data: float, runs: int, rng: Rng) -> Outputs:
+    return one_bit(1.0, runs, rng)
+
+
 def decimals(data: float, runs: int, rng: Rng) -> Outputs:
     return np.round(laplace(data, runs, rng), 2)
 
@@ -123,6 +134,7 @@ def look(run: Run, claim: Claim, pair: tuple[Any, Any], seed: int) -> tuple[Witn
         (single_precision, PureDP(1.0), (0, 1)),
         (vector, PureDP(1.0), ([0, 0, 0], [1, 1, 1])),
         (several_uniforms, PureDP(1.0), (0, 1)),
+        (one_bit, PureDP(1.0), (0, 1)),
     ],
 )
 def test_a_float_plus_noise_gives_itself_away(run: Run, claim: Claim, pair: tuple[Any, Any]) -> None:
@@ -134,7 +146,7 @@ def test_a_float_plus_noise_gives_itself_away(run: Run, claim: Claim, pair: tupl
 
 
 @for_each("seed, pair", [(1, (0, 1)), (2, (10, 9))], nightly=[(3, (0, 1)), (3, (10, 9))])
-@for_each("run", [integers, snapped, finely_snapped, decimals])
+@for_each("run", [integers, snapped, finely_snapped, decimals, one_bit_alike])
 def test_integers_and_snapped_outputs_are_not_refuted(run: Run, pair: tuple[Any, Any], seed: int) -> None:
     _, certificate = look(run, PureDP(1.0), pair, seed)
     assert certificate is None or not certificate.refuted

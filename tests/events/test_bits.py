@@ -11,7 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.events import event_from_dict
-from dpaudit.events.bits import KINDS, NOT_FINITE, ZERO, FirstBit, LinePart, LowestBit, OnGrid, TrailingZeros, exponents
+from dpaudit.events.bits import (
+    KINDS,
+    NOT_FINITE,
+    ZERO,
+    BitScore,
+    FirstBit,
+    LinePart,
+    LowestBit,
+    OnGrid,
+    TrailingZeros,
+    exponents,
+)
 from dpaudit.events.event import Event
 from dpaudit.events.features import Feature
 from dpaudit.outputs.canonical import NOT_A_NUMBER, Column, Outputs
@@ -163,11 +174,28 @@ def test_each_feature_without_bits_is_blind_to_them() -> None:
     assert without_bits(OnGrid()) is None
 
 
-@for_each("feature", [LowestBit(((0,), ("a", 1))), TrailingZeros((2,), (-1.0, 0.5), 24), OnGrid((), 0.1)])
+@for_each(
+    "feature",
+    [LowestBit(((0,), ("a", 1))), TrailingZeros((2,), (-1.0, 0.5), 24), OnGrid((), 0.1), BitScore((), (0.5, -1.0))],
+)
 def test_events_on_bits_are_stored_and_read_back(feature: Feature) -> None:
     assert isinstance(feature, KINDS)
     event = Event(feature, ((-54.5, math.inf),))
     assert event_from_dict(json.loads(json.dumps(event.to_dict()))) == event
+
+
+def test_a_score_of_bits_is_their_weighted_sum_and_without_the_last_ones_it_is_blind_to_them() -> None:
+    values, weights = all_sorts(9, 200), np.random.default_rng(10).normal(size=64)
+    score = BitScore((), tuple(weights.tolist()))
+    plain = [sum(w for k, w in enumerate(weights) if word >> k & 1) for word in values.view(np.uint64).tolist()]
+    found = score.column(column_of(values)).values
+    assert np.array_equal(np.isnan(found), ~np.isfinite(values))
+    there = np.isfinite(values)
+    assert np.allclose(found[there], np.array(plain)[there], rtol=1e-5, atol=1e-5)
+    blind, cleared = without_bits(score), (values.view(np.uint64) & ~np.uint64((1 << 29) - 1)).view(np.float64)
+    assert isinstance(blind, BitScore)
+    assert np.array_equal(*(blind.column(column_of(each)).values[there] for each in (values, cleared)))
+    assert str(score) == "linear score of the 64 bits of output"
 
 
 def test_events_on_bits_read_as_sentences() -> None:

@@ -160,6 +160,7 @@ def _band(along: Reals, across: Reals) -> Reals:
 
 SMOOTHED = 0.25  # of both sides' mass: larger tails have hits enough
 RATIO = math.sqrt(2.0)
+OWN_LUCK = 0.7  # of the deviation that a tail's own hits have: no trend is known better
 FEWEST_CELLS = 5
 FEWEST_IN_A_CELL = 5.0
 
@@ -208,7 +209,8 @@ def smoothed(x: Reals, y: Reals) -> Tails | None:
     # of a sum over the first cells: what a change of each cell's log ratio moves from one side to the other
     weight = hits * share * (1.0 - share)
     moved = np.cumsum(np.cumsum(weight[:, None] * covariance * weight[None, :], axis=0), axis=1).diagonal()
-    return Tails(at, np.cumsum(hits * share), np.cumsum(hits * (1.0 - share)), np.sqrt(np.maximum(moved, 0.0)))
+    x, y = np.cumsum(hits * share), np.cumsum(hits * (1.0 - share))
+    return Tails(at, x, y, np.sqrt(np.maximum(moved, OWN_LUCK**2 * x * y / (x + y))))
 
 
 POINTS, NEAREST, FARTHEST = 121, 0.02, 16.0  # of the grid: log odds, about even up to the first, geometric to the last

@@ -122,10 +122,10 @@ def _scored(pilot: Pilot, goal: Goal, paths: Sequence[Path]) -> list[tuple[float
     features += expressions_of(glance, paths, max((parted(table) for _, table in tables), default=0.0))
     tables += [_table(feature, glance) for feature in features[len(tables) :]]
     cells, shown = [bins for bins, _ in tables], [table for _, table in tables]
-    many, asked = _rivals([*zip(features, cells, strict=True)], shown), promising(shown, goal)
+    many, first = _rivals([*zip(features, cells, strict=True)], shown), promising(shown, goal)
     scored: list[tuple[float, Feature]] = []
     for place, (feature, bins, table) in enumerate(zip(features, cells, shown, strict=True)):
-        ask = place in asked or isinstance(feature, Whole) or feature == Coordinate()  # how runs end
+        ask = place in first or isinstance(feature, Whole) or feature == Coordinate()  # how runs end
         proposal = propose(feature, bins, table, goal, closely=False, rivals=many) if ask else None
         scored.append((-np.inf if proposal is None else goal.rank(proposal.score, proposal.delta), feature))
     endings = {
@@ -154,7 +154,7 @@ def narrowed(chosen: SearchPlan, counts: Integers, goal: Goal, *, keep: int = KE
     many = _rivals(chosen.tables.features, tables)
     plain = [place for place, learned in enumerate(chosen.learned) if not learned]
     scores = dict.fromkeys(plain, -np.inf)
-    for place in _asked(chosen, tables, goal, keep):
+    for place in asked(chosen, tables, goal, keep):
         feature, bins = chosen.tables.features[place]
         proposal = propose(feature, bins, tables[place], goal, rivals=many)
         if proposal is not None:
@@ -166,7 +166,7 @@ def narrowed(chosen: SearchPlan, counts: Integers, goal: Goal, *, keep: int = KE
     return _at_places(chosen, counts, places)
 
 
-def _asked(chosen: SearchPlan, tables: Sequence[Integers], goal: Goal, most: int) -> set[int]:
+def asked(chosen: SearchPlan, tables: Sequence[Integers], goal: Goal, most: int = MOST_ASKED) -> set[int]:
     """The places of the features that were not learned and promise most, and of those that always stay."""
     plain = [place for place, learned in enumerate(chosen.learned) if not learned]
     first = {plain[rank] for rank in promising([tables[place] for place in plain], goal, most)}
@@ -214,11 +214,11 @@ def best(chosen: SearchPlan, counts: Integers, goal: Goal) -> Proposal | None:
     tables = chosen.tables.split(counts)
     # of several features the luckiest wins, learned scores too: runs that did not make them choose among them
     many = _rivals(chosen.tables.features, tables)
-    asked = _asked(chosen, tables, goal, MOST_ASKED)
+    plainly = asked(chosen, tables, goal)
     ranking: list[tuple[float, int, Proposal]] = []
     for place, ((feature, bins), table) in enumerate(zip(chosen.tables.features, tables, strict=True)):
         learned = chosen.learned[place]
-        ask = learned or place in asked
+        ask = learned or place in plainly
         proposal = propose(feature, bins, table, goal, thresholds_only=learned, rivals=many) if ask else None
         if proposal is not None:
             ranking.append((_worth(feature, proposal, goal, learned=learned), place, proposal))

@@ -17,7 +17,7 @@ import numpy as np
 from dpaudit.base.arrays import Integers
 from dpaudit.claims import Claim
 from dpaudit.events.features import Coordinate
-from dpaudit.events.scores import Binning, Linear, LogRatio
+from dpaudit.events.scores import Binning, LogRatio
 from dpaudit.execution.engine import Session, Thought
 from dpaudit.outputs.canonical import FEWEST_HELD, MOST_HELD, Outputs, Pilot, room_for
 from dpaudit.results.observations import Explored
@@ -38,6 +38,7 @@ from dpaudit.search.explore import (
     KEPT,
     SCREENED,
     SearchPlan,
+    asked,
     best,
     everything,
     narrowed,
@@ -221,7 +222,7 @@ def worth(now: Snapshot, more: int) -> bool:
     bound = _value(proposal, bins, table, later)
     cost = _value(proposal, bins, table, now.goal) - bound
     part = 1.0 - runs / (runs + more)
-    hope = _hope(now, proposal, later, part)
+    hope = _hope(now, proposal, later, part, cost + LEAST_HOPE)
     if hope > cost + LEAST_HOPE:
         return True
     own_kind = kind_of(feature) if isinstance(feature, LogRatio) else None
@@ -239,14 +240,18 @@ def worth(now: Snapshot, more: int) -> bool:
     return False
 
 
-def _hope(now: Snapshot, proposal: Proposal, goal: Goal, part: float) -> float:
-    """What another event may come to be worth beyond the best one: any of its feature, single values of others."""
-    tables = dict(zip(now.plan.tables.features, now.plan.tables.split(now.counts), strict=True))
+def _hope(now: Snapshot, proposal: Proposal, goal: Goal, part: float, enough: float) -> float:
+    """What another event may come to be worth beyond the best one, or a part of that which is more than `enough`.
+
+    Any event of its feature is asked, and single values of others that promise most.
+    """
+    tables = now.plan.tables.split(now.counts)
     bins, table, learned = now.plan.counted(proposal.event.feature, now.counts)
     most, best = hoped(bins, table, goal, part, thresholds_only=learned)
-    for feature, bins in now.plan.tables.features:
-        if feature != proposal.event.feature and not isinstance(feature, LogRatio | Linear):
-            most = max(most, hoped(bins, tables[feature, bins], goal, part, best=best)[0])
+    for place in asked(now.plan, tables, goal):
+        feature, bins = now.plan.tables.features[place]
+        if most <= enough and feature != proposal.event.feature:
+            most = max(most, hoped(bins, tables[place], goal, part, best=best)[0])
     return most
 
 

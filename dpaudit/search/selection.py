@@ -371,7 +371,7 @@ def hoped(
     from scipy.special import ndtr
 
     sides = np.ascontiguousarray(counts.T, np.float64)
-    runs, both, values = sides.sum(axis=1), sides.sum(axis=0), _values(bins, sides, ALONE)
+    runs, both, values = sides.sum(axis=1), sides.sum(axis=0), _values(bins, sides, ALONE, COARSE)
     if values is None:
         return 0.0, best or Standing()
     tried = _tried(bins, sides, values, ALONE, thresholds_only=thresholds_only, closely=False)

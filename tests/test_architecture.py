@@ -82,7 +82,7 @@ BUDGET = {
     "running": 2_220,
     "processes": 2_210,
     "execution": 800,
-    "search": 4_000,
+    "search": 4_010,
     "scores": 3_200,
     "auditing": 4_070,
     "verify": 12_940,

@@ -1,9 +1,7 @@
 """One pair as search sees it: outputs held up to a bound, then counts of the features that were chosen on them.
 
-Whether more search runs are worth the certifying runs that they cost is decided by search outputs alone (`worth`).
-What a choice by `n` runs lacks of the best bound falls about as 1 / n. So it is estimated by halves: a choice by a
-quarter of the runs and one by a half are judged on the other half, and what the larger one is better by is twice what
-all runs still lack (the learning curve, Cortes et al. 1994).
+Whether more search runs are worth the certifying runs that they cost is decided by search outputs alone (`worth`): by
+what an event that is not the best one now is expected to be better by, and what a score learned anew would lack less.
 """
 
 import math

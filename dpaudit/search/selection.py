@@ -18,7 +18,7 @@ from dpaudit.search.smoothing import Believed, Tails, believed, smoothed
 MANY_CELLS = 64
 ONE_VALUE = "a single value"
 BY_RATIO = "values in order of their ratio"
-LUCK = 0.5  # of the deviations of the luckiest of as many events as there may be, that is taken off what is believed
+LUCK = 0.45  # of the deviations of the luckiest of as many events as there may be, that is taken off what is believed
 CHOSEN_Z = 1.5  # deviations of luck that are taken off what is seen of an event that takes the place of another
 FEWEST_SMOOTHED = 40  # hits of a tail
 ALONE = 3.0  # cells of its own kind that a feature is expected to show beyond what its other cells say
@@ -26,9 +26,9 @@ APART = 0.02  # of their mass, by which the thresholds that are tried differ
 GROUPS, LEAST = 256, 100  # parts of equal mass of the numbers that a ratio order may sort, of so many hits at least
 COARSE = 32  # and the parts of a second, coarser order, where there are three times as many
 FEWEST_IN_A_GROUP, ENDS = 10.0, 12  # hits at either end, where parts are smaller, and so many of these
-LOST = 0.05  # the probability of luck against which values and thresholds are sure
 IN_ORDER_PRICE = 0.05  # of the bound, at most: a threshold or a single value is easier to read than a set
 CLEAR = 20.0  # hits of the other side within an edge: as many of this side as came with them are given up beyond it
+LOST = 0.05  # the probability of luck against which values and thresholds are sure
 MARGIN = 0.85  # of this side's hits remain when an event is moved clear of an edge of the other side
 
 
@@ -123,14 +123,15 @@ def proposals(
 
 
 def luckiest(events: Reals) -> Reals:
-    """Deviations that the luckiest of so many events is expected to have, float64 in and out; 0 of one.
+    """Deviations that the luckiest of so many events is expected to have, float64 in and out.
 
-    Of events as large as a part m of all outputs there are 1 / m that do not overlap (Duembgen & Spokoiny 2001).
+    Of events as large as a part m of all outputs there are 1 / m that do not overlap: sqrt(2 ln(e / m)) (Duembgen &
+    Spokoiny 2001, theorem 2.1).
 
     >>> luckiest(np.array([1.0, 100.0])).round(2).tolist()
-    [0.0, 3.03]
+    [1.41, 3.35]
     """
-    return np.asarray(np.sqrt(2.0 * np.log(np.maximum(events, 1.0))))
+    return np.asarray(np.sqrt(2.0 + 2.0 * np.log(np.maximum(events, 1.0))))
 
 
 def _tried(
@@ -180,12 +181,15 @@ def _top(
     starts = np.cumsum([0, *sizes[:-1]])
     price[starts] = 0.0  # the first of each
     p, q = (np.minimum(hits / (many + 1.0), 1.0) for hits, many in ((tails.x, runs_p), (tails.y, runs_q)))
-    luck = tails.spread(LUCK * luckiest(rivals * np.minimum(cells, (runs_p + runs_q) / (tails.x + tails.y))))
+    lucky = luckiest(rivals * np.minimum(cells, (runs_p + runs_q) / (tails.x + tails.y)))
+    luck = tails.spread(LUCK * lucky)
     scores = goal.predicted(p, q, luck)
     scores = np.where(np.concatenate([family.seen for *_, family in tried]) & (scores > -np.inf), scores, -np.inf)
-    # they are worth what their own hits surely show, whatever is believed
+    # they are worth what their own hits show without all of that luck, whatever is believed
     x, y = np.concatenate([family.sides[:, family.tails.at] for *_, family in tried], axis=1)
-    scores = np.maximum(scores, np.where(learned, -np.inf, goal.scores(x, y, runs_p, runs_q, sure_z)))
+    scores = np.maximum(
+        scores, np.where(learned, -np.inf, goal.scores(x, y, runs_p, runs_q, np.minimum(lucky, sure_z)))
+    )
     scores -= price * np.clip(scores, 0.0, 1.0)
     kinds = np.repeat([kind for _, kind, _ in tried], sizes)
     # a threshold at an edge of the other side will be moved clear of it, which no single value has to

@@ -9,6 +9,7 @@ TABLES = (
     "valid",
     "tight",
     "search",
+    "heldout",
     "bracket",
     "verify",
     "exact",

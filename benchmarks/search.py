@@ -207,13 +207,19 @@ def run(quick: bool) -> None:
 
 
 def _print(only: Sequence[str], seeds: Sequence[int] | None) -> None:
+    print_leaks("Search", leaks(only), seeds)
+
+
+def print_leaks(title: str, leaks: Sequence[Leak], seeds: Sequence[int] | None) -> None:
+    """Prints the table of these classes; without seeds, ten of each, and more where the goal is a part of them."""
+
     def rows() -> Iterator[tuple[str, ...]]:
-        for leak in leaks(only):
+        for leak in leaks:
             wanted = range(SEEDS if leak.wanted is None else REFUTING_SEEDS) if seeds is None else seeds
             yield row(leak, wanted)
 
     number = "ten seeds" if seeds is None else f"{len(seeds)} seed" + "s" * (len(seeds) > 1)
-    print_table(f"Search: certified bound over that of the best event, {number}, confidence 0.999", HEADER, rows())
+    print_table(f"{title}: certified bound over that of the best event, {number}, confidence 0.999", HEADER, rows())
 
 
 if __name__ == "__main__":

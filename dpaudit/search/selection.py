@@ -183,7 +183,8 @@ def _top(
     price[starts] = 0.0  # the first of each
     p, q = (np.minimum(hits / (many + 1.0), 1.0) for hits, many in ((tails.x, runs_p), (tails.y, runs_q)))
     lucky = luckiest(rivals * np.minimum(cells, (runs_p + runs_q) / (tails.x + tails.y)))
-    luck = tails.spread(LUCK * lucky)
+    # all of that luck is in an order that the counts made
+    luck = tails.spread(np.where(learned, 1.0, LUCK) * lucky)
     scores = goal.predicted(p, q, luck)
     scores = np.where(np.concatenate([family.seen for *_, family in tried]) & (scores > -np.inf), scores, -np.inf)
     # they are worth what their own hits show without all of that luck, whatever is believed

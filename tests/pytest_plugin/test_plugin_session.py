@@ -207,7 +207,7 @@ def test_the_command_of_a_message_repeats_the_counts_and_what_an_audit_runs_coun
         [line.partition("E")[2].split() for line in each.splitlines() if "utputs " in line and " came in " in line]
         for each in ("\n".join(ended.section(BROKEN)), again.out)
     )
-    assert len(first) == 1
+    assert len(first) == 1, "\n".join(ended.section(BROKEN))
     assert first == second
     data = coverage.CoverageData(str(project / "tests" / ".coverage"))
     data.read()

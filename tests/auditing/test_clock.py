@@ -107,7 +107,7 @@ def test_without_the_time_for_a_first_milestone_there_is_no_verdict() -> None:
 
 def test_little_time_for_certification_plans_few_runs_and_takes_the_time_of_checks_for_the_first_milestone() -> None:
     """At 5.2 of 6.5 seconds that milestone is not reached; the rest was kept for checks."""
-    timed = Timed(slow_from=1_300, slow=0.015)
+    timed = Timed(slow_from=1_000, slow=0.015)
     result = ask(timed, 6.5)
     assert result.evidence.runs == result.milestones.ends[0]
     assert result.milestones.planned_runs < 200

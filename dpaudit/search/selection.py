@@ -415,7 +415,7 @@ def _belief(tails: Tails, runs: tuple[float, float], goal: Goal) -> tuple[Reals,
     none, one = tails.spread(0.0), tails.spread(1.0)
     size = np.sqrt(one.p + one.q - 2.0 * one.both)
     more = np.minimum(p * np.exp((one.p - one.both) / size), 1.0), q * np.exp(-(one.q - one.both) / size)
-    bounds, better = (np.maximum(goal.predicted(*rates, none), 0.0) for rates in ((p, q), more))
+    bounds, better = (np.maximum(goal.predicted(x, y, none), 0.0) for x, y in ((p, q), more))
     return bounds, better - bounds
 
 

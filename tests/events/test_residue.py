@@ -123,5 +123,5 @@ def test_rounded_noise_on_an_unrounded_value_is_found(first: float, second: floa
         assert isinstance(found.event, Event)
         fresh = [drawn(side + np.round(rng.laplace(scale=20.0, size=2_000), 1)) for side in sides]
         rates = [float(found.event.contains(each).mean()) for each in fresh]
-        assert sorted(rates) == [0.0, 1.0]
-        assert (rates[0] == 1.0) == (found.p_side == "first")
+        assert min(rates) == 0.0
+        assert rates[found.p_side == "second"] > 0.85  # where the last decimal is 0 there is one less

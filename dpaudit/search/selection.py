@@ -127,7 +127,7 @@ def luckiest(events: Reals) -> Reals:
     """Deviations that the luckiest of so many events is expected to have, float64 in and out.
 
     Of events as large as a part m of all outputs there are 1 / m that do not overlap: sqrt(2 ln(e / m)) (Duembgen &
-    Spokoiny 2001, theorem 2.1).
+    Spokoiny 2001).
 
     >>> luckiest(np.array([1.0, 100.0])).round(2).tolist()
     [1.41, 3.35]

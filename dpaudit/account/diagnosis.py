@@ -20,6 +20,7 @@ from dpaudit.claims import Claim, Relation
 from dpaudit.events import Event, Partition, TwoEvents
 from dpaudit.events.event import is_one
 from dpaudit.events.features import Coordinate, Whole, spell
+from dpaudit.events.grammar import Expression
 from dpaudit.events.joint import Equal
 from dpaudit.outputs.canonical import ABSENT, CLASS, DTYPE, KEY, LENGTH, MESSAGE, NONE, NOT_A_NUMBER, ORDER, TYPE, Path
 from dpaudit.results.observations import FIRST_CALLS, Diagnosis, PlaceValues, Typical
@@ -318,7 +319,8 @@ class _Seen:
     def _values(self, typical: Typical) -> Kinds:
         """Single values: without noise among many others, on one dataset alone, or with other probabilities."""
         event, places = self.event, [place for place in typical.places if place.named]
-        if isinstance(event.feature, Equal) or getattr(event.feature, "word", "") == "minus":
+        feature = event.feature
+        if isinstance(feature, Equal) or (isinstance(feature, Expression) and feature.word == "minus"):
             shown = self.result.illustration.histogram
             few = shown is not None and 0 < len(shown.values) <= FEW
             if len(places) == 2 and few and all(min(place.different) >= MANY for place in places):

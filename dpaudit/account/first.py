@@ -39,6 +39,7 @@ from dpaudit.events import Event, Partition, TwoEvents
 from dpaudit.events.bits import ZERO, LowestBit, TrailingZeros
 from dpaudit.events.event import is_one, short
 from dpaudit.events.features import Coordinate, spell, taken_over
+from dpaudit.events.grammar import Expression
 from dpaudit.events.joint import Distinct, Equal, FirstOf, Present
 from dpaudit.outputs.canonical import ABSENT, CLASS, LENGTH, MESSAGE, TYPE, Path, derived
 from dpaudit.results.bounds import BracketVerdict
@@ -170,7 +171,7 @@ def _clause(event: Event, result: AuditResult) -> str:
         return _of_first(feature, place, low, high)
     if low == -math.inf and high == math.inf:
         return f"{place} is a number"
-    whole = length or isinstance(feature, COUNTS) or getattr(feature, "whole", False)
+    whole = length or isinstance(feature, COUNTS) or (isinstance(feature, Expression) and feature.whole)
     return f"{place} is {_whole(low, high) if whole else _span(low, high)}"
 
 

@@ -136,7 +136,7 @@ def test_an_event_that_the_other_side_never_showed_stays_clear_of_its_edge() -> 
     assert found.p_side == "first"
     (low, high) = found.event.intervals[0]
     assert high == math.inf
-    assert 149 < low < 170  # beyond 149 nothing was seen of the other side
+    assert 150 <= low < 155  # beyond 149 nothing was seen of the other side: clear of it by one cell, and hardly more
 
 
 def test_a_planted_token_is_named() -> None:
@@ -310,8 +310,8 @@ def test_more_runs_choose_no_worse_event(runs: int, least: float) -> None:
         assert shown >= least * known, (seed, str(found.event))
 
 
-def test_what_more_runs_may_bring_is_the_expected_improvement() -> None:
-    """Two values known to their own hits, drawn again as often as they may come out: the better one's gain."""
+def test_more_is_hoped_of_more_runs_and_none_of_what_is_known() -> None:
+    """Of rare values that part the sides: no belief moves that is sure, nor any that is far behind the best event."""
     counts = table([4_000, 300, 250, 5_450, 0], [4_000, 120, 90, 5_790, 0])
     bins = bins_of(4)
     gain, best = hoped(bins, counts, GOAL, 0.5)

@@ -32,11 +32,21 @@ from dpaudit.outputs.canonical import (
 from dpaudit.search.binning import binning
 from dpaudit.search.entries import coordinates_of, varies
 from dpaudit.search.goal import FEWEST_HITS, Goal, Spread
-from dpaudit.search.selection import BY_RATIO, CHOSEN_Z, MANY_CELLS, Proposal, cells_inside, event_of, proposals
+from dpaudit.search.selection import (
+    BY_RATIO,
+    CHOSEN_Z,
+    MANY_CELLS,
+    Proposal,
+    cells_inside,
+    event_of,
+    luckiest,
+    proposals,
+)
 
 EASIER = 0.02  # of the bound, at most, that an event which people can read may cost beside a better one
 AS_MANY = 0.8  # of the better event's hits, at least: a rarer one may be luck
 NAMED = 6  # values that a sentence names
+OF_TEN_Z = float(luckiest(np.array(10.0)))  # deviations of luck: one of five kinds is chosen, on either side
 LEVELS = np.array([1, 2, 4, 8, 16, 24, 32, 40, 48, 56, 60, 62, 63]) / 64  # of the numbers, at which two conditions part
 PLACES = 8  # entries of an output that conditions are tried of
 LONE = 3  # times as often as any other value: one that recurs alone
@@ -159,8 +169,8 @@ def together(
             event = event if kind > 2 else Event(TwoEvents(event, more), ((0.5, inf),))
             new = [event.contains(each) for each in rest]
             hits = np.array([np.count_nonzero(each) for each in new], np.float64)
-            # by a deviation of luck in what only one of the two events holds: of the same runs, that is how they differ
-            luck = np.sqrt([np.count_nonzero(a != b) for a, b in zip(new, members, strict=True)])
+            # luck is in what only one of the two events holds: of the same runs, that is how they differ
+            luck = OF_TEN_Z * np.sqrt([np.count_nonzero(a != b) for a, b in zip(new, members, strict=True)])
             hits += own_hits - [np.count_nonzero(each) for each in members]
             lowered = np.clip(hits + np.where(np.arange(2) == p, -luck, luck), 0.0, judging)
             choices.append((kind, float(_scores(lowered[None], judging, p, goal)[0]), p, event, hits))

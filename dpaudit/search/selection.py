@@ -22,7 +22,6 @@ LUCK = 0.45  # of the deviations of the luckiest of as many events as there may 
 CHOSEN_Z = 1.5  # deviations of luck that are taken off what is seen of an event that takes the place of another
 FEWEST_SMOOTHED = 40  # hits of a tail
 ALONE = 3.0  # cells of its own kind that a feature is expected to show beyond what its other cells say
-PLAIN = 0.3  # and where it is asked what more runs would bring
 APART = 0.02  # of their mass, by which the thresholds that are tried differ
 GROUPS, LEAST = 256, 100  # parts of equal mass of the numbers that a ratio order may sort, of so many hits at least
 COARSE = 32  # and the parts of a second, coarser order, where there are three times as many
@@ -377,10 +376,10 @@ def hoped(
     from scipy.special import ndtr
 
     sides = np.ascontiguousarray(counts.T, np.float64)
-    runs, both, values = sides.sum(axis=1), sides.sum(axis=0), _values(bins, sides, PLAIN, COARSE)
+    runs, both, values = sides.sum(axis=1), sides.sum(axis=0), _values(bins, sides, ALONE, COARSE)
     if values is None:
         return 0.0, best or Standing()
-    tried = _tried(bins, sides, values, PLAIN, thresholds_only=thresholds_only, closely=False)
+    tried = _tried(bins, sides, values, ALONE, thresholds_only=thresholds_only, closely=False)
     if best is not None:
         tried = [each for each in tried if each[2].family == ONE_VALUE]
     beliefs = [_belief(family.tails, (runs[p], runs[1 - p]), goal) for p, _, family in tried]

@@ -22,7 +22,7 @@ from dpaudit.events import Event
 from dpaudit.events.features import Coordinate
 from dpaudit.events.scores import Binning
 from dpaudit.outputs.canonical import Outputs, Pilot, token
-from dpaudit.outputs.encode import encode_objects
+from dpaudit.outputs.encode import encode_batch, encode_objects
 from dpaudit.search.goal import FEWEST_HITS, Goal, Spread
 from dpaudit.search.plainer import together
 from dpaudit.search.selection import Proposal, Standing, cells_inside, groups_of, hoped, propose
@@ -258,7 +258,7 @@ def test_equal_ratios_do_not_exchange_a_common_set_for_a_rare_one() -> None:
     assert np.mean(shown) > 0.66
 
 
-HELD, ALL = 8_000, 500_000
+HELD, ALL = 8_192, 500_000
 
 
 def side(common: int, beyond: int, seed: int) -> Outputs:
@@ -279,6 +279,24 @@ def test_low_luck_of_a_rare_event_is_not_taken_for_what_it_is_worth(hits: tuple[
     found = together(rare, Binning(np.array([10.0], np.float32)), counts, (), pilot, goal)
     assert (found is None) == rarer
     assert found is None or found.event.feature == Coordinate((0,))
+
+
+@for_each("seed", [44, 70, 76, 97, 147, 196])
+def test_the_luckiest_of_many_conditions_does_not_replace_an_event(seed: int) -> None:
+    """Eight numbers tell nothing, and a ninth that no condition is tried of has the ratio .03 : .024.
+
+    Of 400 seeds these are six of the 24 whose event was exchanged where one deviation of luck was taken off; now none.
+    """
+    sides = []
+    for number, rate in enumerate((0.03, 0.024)):
+        rng = np.random.default_rng((seed, number))
+        rows = rng.laplace(size=(HELD, 9))
+        rows[:, 8] = rng.random(HELD) < rate
+        sides.append(encode_batch(rows, HELD))
+    counts = np.array([(194_000, 195_200), (6_000, 4_800), (0, 0)], np.int64)
+    known = Proposal(Event(Coordinate((8,)), ((0.5, np.inf),)), "first", "any", 0.2)
+    goal = Goal(PureDP(0.2), 2_000_000, 0.001)
+    assert together(known, Binning(np.array([0.5], np.float32)), counts, (), Pilot(*sides), goal) is None
 
 
 EDGES = np.linspace(-8.0, 9.0, 1_000)

@@ -1,21 +1,21 @@
 """A grammar of features: expressions over the numbers of an output, made of one word at a time.
 
-A word takes a matrix of numbers, a row for each run, and gives another: a word of entries one as wide (a bit, the
-square), a word of rows a narrower one (the steps, the products at a lag), and one that combines a single column (the
-sum, the position of the greatest). An expression is a word said of paths, or of other expressions beside one another;
-NaN stands for what is no number. Every word is exact, or a few operations in doubles, so that a run's number is the
-same whatever runs stand beside it. Residues and decimals look at a double before it is rounded, never finer than a
-millionth of a modulus or `DECIMALS` decimals, and only where that is far more than the spacing of doubles.
+A word takes a matrix of numbers, a row for each entry and a column for each run, and gives another: a word of entries
+one as high (a bit, the square), a word of places a lower one (the steps, the products at a lag), and one that combines
+a single row (the sum, the position of the greatest). An expression is a word said of paths, or of other expressions
+beside one another; NaN stands for what is no number. Every word is exact, or a few operations in doubles, so that a
+run's number is the same whatever runs stand beside it. Residues and decimals look at a double before it is rounded,
+never finer than a millionth of a modulus or `DECIMALS` decimals, and only where that is far more than the spacing of
+doubles.
 """
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpaudit.base.arrays import Reals
+from dpaudit.base.arrays import Reals, Singles
 from dpaudit.errors import InvalidSpec
 from dpaudit.events.features import OfFields, rounded, single, spell, taken_over
 from dpaudit.outputs.canonical import Column, Outputs, Path
@@ -35,7 +35,7 @@ By = tuple[float, ...]
 class Word(NamedTuple):
     """What a word makes of a matrix of numbers and its own parameters, and how it is printed."""
 
-    of: Callable[[Reals, By], Any]
+    of: Callable[[Any, By], Any]
     text: str
 
 
@@ -81,27 +81,36 @@ def _leading(matrix: Reals, by: By) -> Reals:
     return np.where((size >= TENS[0]) & (size < 10.0 * TENS[-1]), np.floor(size / TENS[place]), np.nan)
 
 
-def _position(matrix: Reals, by: By) -> Reals:
-    finite = np.clip(matrix, -sys.float_info.max, None)  # so that -inf still is above what is no number
-    place: Reals = np.argmax(np.where(np.isnan(matrix), -np.inf, finite), axis=1).astype(np.float64)
-    place[np.isnan(matrix).all(axis=1)] = np.nan
-    return place
+def _position(matrix: Reals) -> Reals:
+    entries = np.arange(len(matrix), dtype=np.float64)[:, None]
+    place = np.where(matrix == np.fmax.reduce(matrix, axis=0), entries, np.inf).min(axis=0)
+    return np.asarray(np.where(place < np.inf, place, np.nan))
 
 
-def _ranked(matrix: Reals, by: By) -> Reals:
-    """Of the rank: 0 the least, -1 the greatest; NaN sorts last, so both ends count numbers only."""
-    rank, numbers = int(by[0]), single(matrix)  # in the same order, and quicker to sort
-    return np.asarray(np.sort(numbers, axis=1)[:, rank] if rank >= 0 else -np.sort(-numbers, axis=1)[:, -rank - 1])
+def _rising(matrix: Reals) -> Singles:
+    """A row for each run, its numbers in order and NaN last; as float32 they have the same order, and sort quicker."""
+    numbers = np.ascontiguousarray(single(matrix).T)
+    numbers.sort(axis=1)
+    return numbers
+
+
+def _ranked(rising: Singles, by: By) -> Singles:
+    """Of the rank: 0 the least, -1 the greatest, of the numbers only."""
+    rank = int(by[0])
+    if rank >= 0 or not np.isnan(rising[:, -1]).any():
+        return rising[:, rank]
+    place = np.count_nonzero(rising == rising, axis=1) + rank
+    return np.asarray(np.where(place < 0, np.float32(np.nan), rising[np.arange(len(rising)), place]))
 
 
 def _lead(matrix: Reals, by: By) -> Reals:
-    top: Reals = np.sort(np.where(np.isnan(matrix), -np.inf, matrix), axis=1)[:, -2:]
-    return np.asarray(top[:, -1] - top[:, 0])
+    top: Reals = np.sort(np.where(np.isnan(matrix), -np.inf, matrix), axis=0)[-2:]
+    return np.asarray(top[-1] - top[0])
 
 
 def _longest(matrix: Reals, by: By) -> Reals:
-    longest = now = np.ones(len(matrix))
-    for same in (matrix[:, 1:] == matrix[:, :-1]).T:
+    longest = now = np.ones(matrix.shape[1])
+    for same in matrix[1:] == matrix[:-1]:
         now = now * same + 1.0
         longest = np.maximum(longest, now)
     return longest
@@ -111,13 +120,19 @@ def _flag(inside: Any, matrix: Reals) -> Reals:
     return np.where(np.isnan(matrix), np.nan, inside)
 
 
+def _combined(of: np.ufunc, matrix: Reals) -> Reals:
+    """Of all entries, in their order: numpy takes another one where the runs do not lie side by side, or are one."""
+    runs = matrix.shape[1]
+    return np.asarray(of.reduce(np.ascontiguousarray(matrix if runs > 1 else matrix.repeat(2, axis=1)), axis=0)[:runs])
+
+
 def _total(matrix: Reals) -> Reals:
-    return np.asarray(np.where(np.isnan(matrix), 0.0, matrix).sum(axis=1))
+    return _combined(np.add, np.where(np.isnan(matrix), 0.0, matrix))
 
 
 WORDS: Mapping[str, Word] = {
     # of entries
-    "less": Word(lambda matrix, by: matrix - np.array(by), "({of} - {by})"),
+    "less": Word(lambda matrix, by: matrix - np.array(by)[:, None], "({of} - {by})"),
     "abs": Word(lambda matrix, by: np.abs(matrix), "abs({of})"),
     "square": Word(lambda matrix, by: matrix * matrix, "{of}**2"),
     "sign": Word(lambda matrix, by: np.sign(matrix), "sign({of})"),
@@ -134,23 +149,23 @@ WORDS: Mapping[str, Word] = {
     "digits": Word(_digits, "sum of digits of {of}"),
     "leading": Word(_leading, "leading digit of {of}"),
     "significand": Word(lambda matrix, by: 2.0 * np.abs(np.frexp(matrix)[0]), "significand of {of}"),
-    # of rows
-    "steps": Word(lambda matrix, by: np.diff(matrix, axis=1, prepend=0.0), "steps of {of}"),  # the first as it is
-    "changes": Word(lambda matrix, by: np.diff(matrix, axis=1), "changes of {of}"),
-    "lag": Word(lambda matrix, by: matrix[:, : -int(by[0])] * matrix[:, int(by[0]) :], "{of}[i] * {of}[i + {by}]"),
+    # of places
+    "steps": Word(lambda matrix, by: np.diff(matrix, axis=0, prepend=0.0), "steps of {of}"),  # the first as it is
+    "changes": Word(lambda matrix, by: np.diff(matrix, axis=0), "changes of {of}"),
+    "lag": Word(lambda matrix, by: matrix[: -int(by[0])] * matrix[int(by[0]) :], "{of}[i] * {of}[i + {by}]"),
     # that combine
     "sum": Word(lambda matrix, by: _total(matrix), "sum({of})"),
-    "max": Word(lambda matrix, by: np.fmax.reduce(matrix, axis=1), "max({of})"),
-    "min": Word(lambda matrix, by: np.fmin.reduce(matrix, axis=1), "min({of})"),
+    "max": Word(lambda matrix, by: np.fmax.reduce(matrix, axis=0), "max({of})"),
+    "min": Word(lambda matrix, by: np.fmin.reduce(matrix, axis=0), "min({of})"),
     "ordered": Word(_ranked, "sorted({of})[{by}]"),
-    "argmax": Word(_position, "argmax({of})"),
-    "argmin": Word(lambda matrix, by: _position(-matrix, by), "argmin({of})"),
+    "argmax": Word(lambda matrix, by: _position(matrix), "argmax({of})"),
+    "argmin": Word(lambda matrix, by: _position(-matrix), "argmin({of})"),
     "lead": Word(_lead, "gap of the two largest of {of}"),
     "longest": Word(_longest, "longest run in {of}"),
-    "rank": Word(lambda matrix, by: (matrix[:, 1:] < matrix[:, :1]).sum(axis=1), "rank of {first} among the others"),
-    "times": Word(lambda matrix, by: np.prod(matrix, axis=1), " * "),
-    "over": Word(lambda matrix, by: matrix[:, 0] / matrix[:, 1], " / "),
-    "minus": Word(lambda matrix, by: matrix[:, 0] - matrix[:, 1], " - "),
+    "rank": Word(lambda matrix, by: (matrix[1:] < matrix[:1]).sum(axis=0), "rank of {first} among the others"),
+    "times": Word(lambda matrix, by: _combined(np.multiply, matrix), " * "),
+    "over": Word(lambda matrix, by: matrix[0] / matrix[1], " / "),
+    "minus": Word(lambda matrix, by: matrix[0] - matrix[1], " - "),
     "xor": Word(lambda matrix, by: np.mod(_total(matrix), 2.0), " ^ "),
 }
 
@@ -188,23 +203,30 @@ class Expression(OfFields, kind="expression"):
         return inner or self.word in WHOLE
 
     def matrix(self, outputs: Outputs, runs: slice) -> Reals:
-        """The numbers of a stretch of runs: float64[runs, columns]."""
-        if any(isinstance(part, Expression) for part in self.parts):
-            parts = [
-                part.matrix(outputs, runs) if isinstance(part, Expression) else outputs.numbers((part,), runs).T
+        """The numbers of a stretch of runs: float64[entries, runs]."""
+        if self.word == "ordered":  # of several ranks, the order once
+            numbers = outputs.kept((self.parts, runs.start, runs.stop), lambda: _rising(self._of(outputs, runs)))
+        else:
+            numbers = self._of(outputs, runs)
+        made = np.asarray(WORDS[self.word].of(numbers, self.by), np.float64)
+        return made if made.ndim == 2 else made[None]
+
+    def _of(self, outputs: Outputs, runs: slice) -> Reals:
+        """What the word is said of."""
+        if not any(isinstance(part, Expression) for part in self.parts):
+            return outputs.numbers(self.parts, runs)  # type: ignore[arg-type]
+        return np.concatenate(
+            [
+                part.matrix(outputs, runs) if isinstance(part, Expression) else outputs.numbers((part,), runs)
                 for part in self.parts
             ]
-            matrix = np.concatenate(parts, axis=1)
-        else:
-            matrix = np.ascontiguousarray(outputs.numbers(self.parts, runs).T)  # type: ignore[arg-type]
-        made = np.asarray(WORDS[self.word].of(matrix, self.by), np.float64)
-        return made if made.ndim == 2 else made[:, None]
+        )
 
     def column(self, outputs: Outputs) -> Column:
         size = max(1, PIECE // max(1, len(self.wanted)))
         with np.errstate(all="ignore"):
             starts = range(0, max(1, outputs.runs), size)
-            parts = [self.matrix(outputs, slice(start, start + size))[:, 0] for start in starts]
+            parts = [self.matrix(outputs, slice(start, start + size))[0] for start in starts]
         values = np.concatenate(parts)
         codes = outputs.column(next(iter(self.wanted))).codes if len(self.wanted) == 1 else None
         return rounded(Column(values if codes is None else np.where(codes == 0, values, np.nan), codes))

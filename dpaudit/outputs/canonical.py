@@ -8,7 +8,7 @@ every worker; two tokens with one code would be one token, which costs power and
 
 import hashlib
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
@@ -225,6 +225,14 @@ class Outputs:
     complete: bool = True
     unseen: int = 0
     notes: Mapping[str, str] = field(default_factory=dict, compare=False)
+    _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def kept(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What `make` gives of these outputs, which is kept until another key is asked for."""
+        if key not in self._kept:
+            self._kept.clear()
+            self._kept[key] = make()
+        return self._kept[key]
 
     def column(self, path: Path) -> Column:
         """The column at a path."""

@@ -43,15 +43,18 @@ AROUND, CROWDED = 8, 3.0  # bins to either side, and how many times their output
 
 def binning(column: Column, labels: dict[int, str], exact: Numbers | None = None) -> Binning:
     """Cells for a feature that looks like this on a pilot; `exact` are its numbers before they were rounded."""
-    codes = column.tokens
-    numbers = codes == 0
+    numbers = column.tokens == 0
     values = single(column.values[numbers])
     bins = _bins(np.sort(values), recurring(values if exact is None else exact[numbers], values))
-    known, times = np.unique(codes[codes != 0], return_counts=True)
+    return Binning(bins.edges, tokens_of(column, labels), bins.step)
+
+
+def tokens_of(column: Column, labels: Mapping[int, str]) -> tuple[Token, ...]:
+    """The tokens of a column, the commonest first, with the labels that they are printed by."""
+    known, times = np.unique(column.tokens[column.tokens != 0], return_counts=True)
     order = np.argsort(-times, kind="stable")[:MOST_TOKENS]
     names = {NOT_A_NUMBER.code: NOT_A_NUMBER.label, **labels}
-    tokens = tuple(Token(names.get(int(known[j]), f"#{int(known[j]):016x}"), int(known[j])) for j in order)
-    return Binning(bins.edges, tokens, bins.step)
+    return tuple(Token(names.get(int(known[j]), f"#{int(known[j]):016x}"), int(known[j])) for j in order)
 
 
 def recurring(exact: Numbers, values: Singles) -> Singles:
@@ -200,10 +203,10 @@ LONGEST_VALUE = 120
 PLAIN = {each.code: each.label for each in (NONE, NOT_A_NUMBER, TIMED_OUT)}
 
 
-def binning_of(feature: Feature, both: Outputs) -> Binning:
-    """The cells of a feature, chosen on these outputs."""
+def binning_of(feature: Feature, both: Outputs, column: Column | None = None) -> Binning:
+    """The cells of a feature, chosen on these outputs; `column` is its own where that is known."""
     exact = both.column(feature.path).values if isinstance(feature, Coordinate) else None
-    return binning(feature.column(both), labels_of(feature, both), exact)
+    return binning(feature.column(both) if column is None else column, labels_of(feature, both), exact)
 
 
 def labels_of(feature: Feature, both: Outputs) -> dict[int, str]:

@@ -70,6 +70,13 @@ class Coded:
         first = int(among[: self.first].sum())
         return single(total[:first]), single(total[first:])
 
+    def binned(self, score: LogRatio) -> Binning:
+        """The cells that a score is counted in, chosen on the outputs that `part_of` would take."""
+        among = np.zeros(self.runs, np.bool_)
+        for low, high in ((0, self.first), (self.first, self.runs)):
+            among[np.linspace(low, high - 1, min(high - low, ENOUGH // 2)).astype(np.intp)] = True
+        return binning(Column(np.concatenate(self.scored(score, among))), {})
+
 
 @dataclass(frozen=True, slots=True)
 class Folds:
@@ -115,12 +122,13 @@ def lines_judged(pilot: Pilot) -> list[tuple[Feature, Binning, Integers]]:
 
 
 def relearned(
-    chosen: SearchPlan, counts: Integers, terms: Sequence[Integers], goal: Goal, pilot: Pilot
-) -> tuple[SearchPlan, Integers]:
+    chosen: SearchPlan, counts: Integers, terms: Sequence[Integers], goal: Goal, held: Sequence[Coded]
+) -> tuple[SearchPlan, Integers, tuple[Integers, ...]]:
     """The plan with log-ratio scores learned again from counts of their terms; their own counts are still 0.
 
     The best score so far stays: what is learned last need not be better, and only later runs can say. Kinds of scores
-    that were judged and lost clearly are not learned again.
+    that were judged and lost clearly are not learned again, and their terms not counted any more: the counts of the
+    others come last. Cells are chosen on the outputs `held`.
     """
     own = [
         (feature, bins, table)
@@ -137,15 +145,21 @@ def relearned(
     ratios = [(each, bound) for (each, *_), bound in zip(own, judged, strict=True) if isinstance(each, LogRatio)]
     reach = max((bound for _, bound in ratios), default=top)
     close = {kind_of(score) for score, bound in ratios if bound >= reach - LOST * max(reach, FAINT)}
-    fresh = [
-        counted(log_ratio(each, table, pooled=pooled), pilot)
+    again = [
+        (each, table, kinds)
         for each, table in zip(chosen.terms, terms, strict=True)
-        for pooled in ways(each)
-        if top == -np.inf or (each.features, pooled) in close
+        if (kinds := [pooled for pooled in ways(each) if top == -np.inf or (each.features, pooled) in close])
     ]
-    none = [(feature, bins, np.zeros((bins.cells, 2), np.int64)) for feature, bins in fresh]
+    fresh = []
+    for each, table, kinds in again:
+        coded = next(one for one in held if one.terms == each)
+        scores = (log_ratio(each, table, pooled=pooled) for pooled in kinds)
+        fresh += [
+            (score, bins, np.zeros((bins.cells, 2), np.int64)) for score in scores for bins in [coded.binned(score)]
+        ]
     best = [each for each, score in zip(own, judged, strict=True) if score == top > -np.inf][:1]
-    return with_scores(chosen, counts, [*best, *none])
+    plan, counts = with_scores(chosen, counts, [*best, *fresh])
+    return replace(plan, terms=tuple(each for each, *_ in again)), counts, tuple(table for _, table, _ in again)
 
 
 def learned_again(proposal: Proposal, chosen: SearchPlan, terms: Sequence[Integers], pilot: Pilot) -> Tables | None:

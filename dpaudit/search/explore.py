@@ -11,7 +11,7 @@ from dpaudit.events.event import Event
 from dpaudit.events.features import Coordinate, Feature, Whole
 from dpaudit.events.grammar import Expression
 from dpaudit.events.scores import Binning, Linear, LogRatio
-from dpaudit.outputs.canonical import Path, Pilot, Sample
+from dpaudit.outputs.canonical import Outputs, Path, Pilot, Sample
 from dpaudit.search.binning import Tables, binning, binning_of
 from dpaudit.search.candidates import features_of, lines_of, terms_of
 from dpaudit.search.entries import looked_at
@@ -92,7 +92,7 @@ def plan(
         for feature in plain
     ]
     few = any(isinstance(feature, Whole) and len(bins.tokens) <= MANY_CELLS for feature, bins in cells)
-    together = [feature for feature in plain if isinstance(feature, Expression)]
+    together = [feature for feature in plain[:KEPT] if isinstance(feature, Expression)]
     terms = () if few else terms_of(some, paths, together)  # sets of few outputs need no score
     learned: list[Feature] = [
         score for each in terms if scores for score in scores_of(each, each(Sample(pilot.first), Sample(pilot.second)))
@@ -118,9 +118,9 @@ def _scored(pilot: Pilot, goal: Goal, paths: Sequence[Path]) -> list[tuple[float
     glance = part_of(pilot, SCREENED)
     look = glance.both
     features = list(features_of(look, paths))
-    tables = [_table(feature, glance) for feature in features]
+    tables = [_table(feature, glance, look) for feature in features]
     features += expressions_of(glance, paths, max((parted(table) for _, table in tables), default=0.0))
-    tables += [_table(feature, glance) for feature in features[len(tables) :]]
+    tables += [_table(feature, glance, look) for feature in features[len(tables) :]]
     cells, shown = [bins for bins, _ in tables], [table for _, table in tables]
     many, first = _rivals([*zip(features, cells, strict=True)], shown), promising(shown, goal)
     scored: list[tuple[float, Feature]] = []
@@ -134,10 +134,12 @@ def _scored(pilot: Pilot, goal: Goal, paths: Sequence[Path]) -> list[tuple[float
     return sorted(scored, key=lambda entry: -entry[0] - EASIER * max(0.0, entry[0]) * (entry[1] in endings))
 
 
-def _table(feature: Feature, pilot: Pilot) -> tuple[Binning, Integers]:
+def _table(feature: Feature, pilot: Pilot, both: Outputs) -> tuple[Binning, Integers]:
     """The cells of a feature, and the counts of a pilot in them."""
-    bins = binning_of(feature, pilot.both)
-    return bins, np.stack([bins.counts(feature.column(side)) for side in (pilot.first, pilot.second)], axis=1)
+    column = feature.column(both)
+    bins = binning_of(feature, both, column)
+    cells = np.split(bins.places(column), [pilot.first.runs])
+    return bins, np.stack([np.bincount(side, minlength=bins.cells) for side in cells], axis=1)
 
 
 def _stays(feature: Feature, rank: int, keep: int) -> bool:
@@ -148,13 +150,15 @@ def _stays(feature: Feature, rank: int, keep: int) -> bool:
 def narrowed(chosen: SearchPlan, counts: Integers, goal: Goal, *, keep: int = KEPT) -> tuple[SearchPlan, Integers]:
     """The plan with the best few of its features by these counts, and learned scores unscored; and their counts.
 
+    Of `MOST_ASKED` or more stay those that promise most, not asked for their best event.
     Counts here and below are those of the plan's tables: int64[cells, sides].
     """
     tables = chosen.tables.split(counts)
     many = _rivals(chosen.tables.features, tables)
     plain = [place for place, learned in enumerate(chosen.learned) if not learned]
-    scores = dict.fromkeys(plain, -np.inf)
-    for place in asked(chosen, tables, goal, keep):
+    first = asked(chosen, tables, goal, keep if keep < MOST_ASKED else keep - BY_SPREAD)
+    scores = {place: 0.0 if place in first else -np.inf for place in plain}
+    for place in first if keep < MOST_ASKED else ():
         feature, bins = chosen.tables.features[place]
         proposal = propose(feature, bins, tables[place], goal, rivals=many)
         if proposal is not None:

@@ -16,7 +16,7 @@ from dpaudit.base.arrays import Bools, Integers, Reals, Singles
 from dpaudit.events.features import Coordinate, Shape, single
 from dpaudit.events.scores import OF, Binning, Linear, LogRatio, Neighbours, Part, Term, weighed
 from dpaudit.outputs.canonical import Column, Outputs, Path
-from dpaudit.search.binning import Tables, around, atoms_of, binning
+from dpaudit.search.binning import Tables, around, atoms_of, binning, tokens_of
 from dpaudit.search.smoothing import surface, trend
 
 FEWEST_LINES, FEWEST_CELLS = 3, 5  # of a surface, and of numbers that have a trend
@@ -126,20 +126,21 @@ BEYOND = 8  # further edges, where a longer search will still find numbers
 def cells_of(parts: Sequence[Part], both: Outputs) -> Tables:
     """Cells for the terms of a score; the same for all coordinates where their numbers have about the same range."""
     columns = [part.column(both) for part in parts]
-    fine = [binning(column, dict(both.labels)) for column in columns]
     numbers = [np.sort(single(column.values[column.tokens == 0])) for column in columns]
-    spread = [
-        len(bins.edges) > GROUPS and np.isfinite(each).sum() > GROUPS for bins, each in zip(fine, numbers, strict=True)
-    ]
-    together = [each for each, many in zip(numbers, spread, strict=True) if many]
+    together = [each for each in numbers if _many(each, GROUPS)]
     common = _edges(np.sort(np.concatenate(together))) if _same_range(together) else None
     edges = [
-        bins.edges if not many else _edges(each) if common is None else common
-        for bins, each, many in zip(fine, numbers, spread, strict=True)
+        (_edges(each) if common is None else common) if _many(each, GROUPS) else binning(column, {}).edges
+        for column, each in zip(columns, numbers, strict=True)
     ]
-    return Tables(
-        tuple((part, Binning(each, bins.tokens)) for part, each, bins in zip(parts, edges, fine, strict=True))
-    )
+    bins = (Binning(each, tokens_of(column, both.labels)) for each, column in zip(edges, columns, strict=True))
+    return Tables(tuple(zip(parts, bins, strict=True)))
+
+
+def _many(numbers: Singles, groups: int) -> bool:
+    """Whether sorted numbers are of too many values for a cell each."""
+    values = 1 + np.count_nonzero(numbers[1:] != numbers[:-1])
+    return bool(values > groups + 1 and np.count_nonzero(np.isfinite(numbers)) > groups)
 
 
 def alike(parts: Sequence[Coordinate], both: Outputs) -> Tables:
@@ -160,10 +161,9 @@ def chain_of(parts: Sequence[Coordinate], both: Outputs) -> Tables | None:
 def _together(parts: Sequence[Coordinate], both: Outputs, groups: int) -> Binning:
     columns = [part.column(both) for part in parts]
     values, codes = (np.concatenate(each) for each in zip(*((c.values, c.tokens) for c in columns), strict=True))
-    fine = binning(Column(values, codes), dict(both.labels))
-    numbers = np.sort(single(values[codes == 0]))
-    few = len(fine.edges) <= groups or np.isfinite(numbers).sum() <= groups
-    return Binning(fine.edges if few else _edges(numbers, groups), fine.tokens)
+    column, numbers = Column(values, codes), np.sort(single(values[codes == 0]))
+    edges = _edges(numbers, groups) if _many(numbers, groups) else binning(column, {}).edges
+    return Binning(edges, tokens_of(column, both.labels))
 
 
 def _same_range(numbers: Sequence[Singles]) -> bool:

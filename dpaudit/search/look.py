@@ -138,8 +138,8 @@ class Snapshot:
         now = (self.narrow(keep) if runs >= LEARN_FROM else self).cross_fit()
         if not runs:
             return now
-        plan, counts = relearned(now.plan, now.counts, now.terms, now.goal, now.pilot)
-        return replace(now, plan=plan, counts=counts)
+        plan, counts, terms = relearned(now.plan, now.counts, now.terms, now.goal, [each.coded for each in now.folds])
+        return replace(now, plan=plan, counts=counts, terms=terms)
 
     def narrow(self, keep: int) -> "Snapshot":
         """With the best few of the features."""

@@ -14,7 +14,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event, event_from_dict, feature_from_dict
 from dpaudit.events.grammar import WORDS, Expression
 from dpaudit.outputs.canonical import READ_AS
-from dpaudit.outputs.encode import encode_objects
+from dpaudit.outputs.encode import encode_batch, encode_objects
 from tests.cases import for_each
 from tests.events.samples import INF, NAN
 
@@ -85,6 +85,16 @@ CASES: list[tuple[Expression, Callable[[Row], float]]] = [
         lambda row: float((math.floor(row[0]) ^ math.floor(row[2])) >> 1 & 1),
     ),
 ]
+
+
+@for_each("word", ["sum", "times"])
+def test_entries_are_combined_in_one_order_whatever_runs_there_are(word: str) -> None:
+    """To the last bit, before any rounding."""
+    numbers, whole = RNG.normal(size=(30, 40)), slice(None)
+    expression = Expression(word, tuple((j,) for j in range(40)))
+    together = expression.matrix(encode_batch(numbers, 30), whole)[0]
+    assert [expression.matrix(encode_batch(row[None], 1), whole)[0, 0] for row in numbers] == together.tolist()
+    assert (expression.matrix(encode_batch(np.asfortranarray(numbers), 30), whole)[0] == together).all()
 
 
 @for_each(("expression", "plain"), CASES)

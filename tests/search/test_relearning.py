@@ -37,6 +37,7 @@ MORE = outputs(True, 20_000), outputs(False, 20_000)
 CHOSEN = plan(PILOT, GOAL, keep=100)
 COUNTS = pilot_counts(CHOSEN, PILOT) + CHOSEN.tables(*(Sample(side) for side in MORE))
 TERMS = [each(*(Sample(side) for side in MORE)) for each in CHOSEN.terms]
+HELD = [Coded.of(each, PILOT) for each in CHOSEN.terms]
 
 
 def by_feature(chosen: SearchPlan, counts: np.ndarray) -> dict[Feature, list[list[int]]]:  # type: ignore[type-arg]
@@ -83,11 +84,15 @@ def test_scores_left_out_and_learned_anew() -> None:
     chosen, counts = with_scores(CHOSEN, COUNTS, [])
     before, after = by_feature(CHOSEN, COUNTS), by_feature(chosen, counts)
     assert after == {feature: table for feature, table in before.items() if not is_score(feature)}
-    anew, fresh = relearned(CHOSEN, COUNTS, TERMS, GOAL, PILOT)
+    anew, fresh, tables = relearned(CHOSEN, COUNTS, TERMS, GOAL, HELD)
     scores = [each for each, _ in anew.tables.features if is_score(each)]
     every = [score for each, table in zip(CHOSEN.terms, TERMS, strict=True) for score in scores_of(each, table)]
     close = {(*(term.coordinate for term in each.terms), each.pooled) for each in scores if isinstance(each, LogRatio)}
     assert scores[1:] == [each for each in every if (*(term.coordinate for term in each.terms), each.pooled) in close]
+    parts = {tuple(term.coordinate for term in each.terms) for each in scores if isinstance(each, LogRatio)}
+    counted = [each for each in CHOSEN.terms if tuple(feature for feature, _ in each.features) in parts]
+    assert list(anew.terms) == counted, "terms of no score that is learned are not counted"
+    assert [table.tolist() for table in tables] == [TERMS[CHOSEN.terms.index(each)].tolist() for each in counted]
     assert len(scores) > 2, "those that are about as good as the best are learned, those that lost clearly are not"
     now = by_feature(anew, fresh)
     assert {feature: table for feature, table in now.items() if not is_score(feature)} == after
@@ -95,8 +100,9 @@ def test_scores_left_out_and_learned_anew() -> None:
     assert all(np.sum(now[score]) == 0 for score in scores[1:])
     assert all(learned for (each, _), learned in zip(anew.tables.features, anew.learned, strict=True) if is_score(each))
     nothing = np.zeros_like(COUNTS)
-    anew, _ = relearned(CHOSEN, nothing, TERMS, GOAL, PILOT)
+    anew, _, tables = relearned(CHOSEN, nothing, TERMS, GOAL, HELD)
     assert [each for each, _ in anew.tables.features if is_score(each)] == every, "none was counted: all are learned"
+    assert (anew.terms, len(tables)) == (CHOSEN.terms, len(TERMS))
 
 
 @for_each("swapped", [False, True])
@@ -188,7 +194,7 @@ def test_a_linear_score_that_leads_ends_no_log_ratio_score() -> None:
     judged = with_scores(
         chosen, counts, [*ratios, (line, Binning(np.zeros(1, np.float32)), np.pad(leads, ((0, 1), (0, 0))))]
     )
-    anew, _ = relearned(*judged, TERMS, GOAL, PILOT)
+    anew, *_ = relearned(*judged, TERMS, GOAL, HELD)
     assert next(each for each, _ in anew.tables.features if is_score(each)) == line
     assert sum(isinstance(each, LogRatio) for each, _ in anew.tables.features) == len(ratios) > 0
 

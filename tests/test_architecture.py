@@ -82,7 +82,7 @@ BUDGET = {
     "running": 2_220,
     "processes": 2_210,
     "execution": 800,
-    "search": 4_030,
+    "search": 4_040,
     "scores": 3_200,
     "auditing": 4_070,
     "verify": 12_940,

@@ -76,18 +76,20 @@ class Binning:
     step: float | None = None
     _order: Places = field(init=False, repr=False, compare=False)
     _known: Words = field(init=False, repr=False, compare=False)
+    _hash: int = field(init=False, repr=False, compare=False)  # of numbers, and so the same in every process
     _buckets: list[_Buckets | None] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         codes = np.array([token.code for token in self.tokens], np.uint64)
         object.__setattr__(self, "_order", np.argsort(codes))
         object.__setattr__(self, "_known", codes[self._order])
+        object.__setattr__(self, "_hash", hash((len(self.edges), len(codes), *self.edges[:4].tolist())))
 
     def __eq__(self, other: object) -> bool:  # of arrays, == is no truth value
         return isinstance(other, Binning) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash((len(self.edges), self.edges[:4].tobytes(), len(self.tokens)))  # asked for at every look-up
+        return self._hash  # asked for at every look-up
 
     def _key(self) -> tuple[bytes, tuple[Token, ...], float | None]:
         return self.edges.tobytes(), self.tokens, self.step

@@ -189,14 +189,16 @@ def _places(feature: Feature, bins: Binning, outputs: Outputs, known: Known) -> 
     if isinstance(feature, LogRatio):  # to the same bits as its own column
         terms = ((each.table, _places(each.coordinate, each.bins, outputs, known)) for each in feature.terms)
         return bins.places(rounded(Column(sum((table.take(cells) for table, cells in terms), np.zeros(outputs.runs)))))
-    if (feature, bins) not in known:
+    key = feature, bins
+    found = known.get(key)
+    if found is None:
         if isinstance(feature, Neighbours):
             sides = (_places(each, feature.bins, outputs, known) for each in (feature.left, feature.right))
             column = feature.joined(*sides)
         else:
             column = feature.column(outputs)
-        known[feature, bins] = bins.places(column)
-    return known[feature, bins]
+        found = known[key] = bins.places(column)
+    return found
 
 
 LONGEST_VALUE = 120

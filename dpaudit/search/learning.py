@@ -17,7 +17,7 @@ from dpaudit.events.features import Coordinate, Shape, single
 from dpaudit.events.scores import OF, Binning, Linear, LogRatio, Neighbours, Part, Term, weighed
 from dpaudit.outputs.canonical import Column, Outputs, Path
 from dpaudit.search.binning import Tables, around, atoms_of, binning, tokens_of
-from dpaudit.search.smoothing import surface, trend
+from dpaudit.search.smoothing import surface, trends
 
 FEWEST_LINES, FEWEST_CELLS = 3, 5  # of a surface, and of numbers that have a trend
 LARGEST = 1_500  # cells of a surface: beyond, each coordinate has its own trend
@@ -45,8 +45,11 @@ def weights(tables: Sequence[Integers], ordered: Sequence[Bools]) -> list[Reals]
         for place, centre, variance in zip(places, *surface(hits[..., 0], hits[..., 1]), strict=True):
             parts[place] = centre - rows[place][2], variance
     fits = []
-    for place, ((ratio, weight, sides), line) in enumerate(zip(rows, whole, strict=True)):
-        centre, variance = parts[place] if place in parts else _along(tables[place][line], sides)
+    alone = [place for place in range(len(tables)) if place not in parts]
+    for place, (centre, variance) in zip(alone, _along([tables[j][whole[j]] for j in alone]), strict=True):
+        parts[place] = centre - rows[place][2] if variance.any() else centre, variance
+    for place, ((ratio, weight, _), line) in enumerate(zip(rows, whole, strict=True)):
+        centre, variance = parts[place]
         luck = (weight > 0.0).astype(np.float64)
         fit = ratio.copy()
         fit[line], luck[line] = centre, variance * weight[line]
@@ -81,19 +84,20 @@ def _row(table: Integers) -> tuple[Reals, Reals, float]:
     return np.where(hit, ratio, 0.0), np.where(hit, 1.0 / variance, 0.0), sides
 
 
-def _along(table: Integers, sides: float) -> tuple[Reals, Reals]:
-    """One coordinate's numbers along their trend, and the variances; cells that nothing fell into as their nearest."""
-    x, y = table.astype(np.float64).T
-    hit = np.flatnonzero(x + y)
-    if len(hit) == 0:
-        return np.zeros(len(x)), np.zeros(len(x))
-    if len(hit) < FEWEST_CELLS:
-        centre, variance = np.log((x + 0.5) / (y + 0.5))[hit], (1.0 / (x + 0.5) + 1.0 / (y + 0.5))[hit]
-    else:
-        centre, covariance = trend(x[hit], y[hit])
-        variance = covariance.diagonal()
-    nearest = np.maximum(np.searchsorted(hit, np.arange(len(x)), side="right") - 1, 0)
-    return centre[nearest] - sides, variance[nearest]
+def _along(lines: Sequence[Integers]) -> Iterator[tuple[Reals, Reals]]:
+    """Each coordinate's numbers along their trend, and variances; cells that nothing fell into as their nearest."""
+    hit = [np.flatnonzero(line.sum(axis=1)) for line in lines]
+    seen = [line[cells].astype(np.float64) for line, cells in zip(lines, hit, strict=True)]
+    found = iter(trends([each for each in seen if len(each) >= FEWEST_CELLS]))
+    for line, cells, each in zip(lines, hit, seen, strict=True):
+        if len(each) >= FEWEST_CELLS:
+            centre, covariance = next(found)
+            variance = covariance.diagonal()
+        else:
+            x, y = each.T + 0.5
+            centre, variance = np.log(x / y), 1.0 / x + 1.0 / y
+        nearest = np.maximum(np.searchsorted(cells, np.arange(len(line)), side="right") - 1, 0)
+        yield (centre[nearest], variance[nearest]) if len(each) else (np.zeros(len(line)), np.zeros(len(line)))
 
 
 def _alike(ordered: Sequence[Bools]) -> list[list[int]]:
@@ -327,16 +331,16 @@ class _Data:
         self.entries = len(centres)
         self.moments = {of: self._moments(of) for of in OF}
 
-    def pieces(self, side: int, of: str) -> Iterator[tuple[slice, Reals]]:
-        """What is weighed of one side's numbers: entries, and float64[entries, runs]."""
-        runs = self.sides[side].runs
+    def pieces(self, side: int, of: str, some: slice = slice(None)) -> Iterator[tuple[slice, Reals]]:
+        """What is weighed of one side's numbers, of some runs: entries, and float64[entries, runs]."""
+        runs = len(range(self.sides[side].runs)[some])
         step = max(1, PIECE // max(1, runs))
         for start in range(0, self.entries, step):
             rows = slice(start, min(start + step, self.entries))
             values = np.empty((rows.stop - start, runs))
             for first in range(start, rows.stop, FEW):  # what is beside the values is as large
                 few = slice(first, min(first + FEW, rows.stop))
-                numbers = self.sides[side].numbers(self.paths[few])
+                numbers = self.sides[side].numbers(self.paths[few], some)
                 terms = weighed(numbers, self.centres[few, None], self.scales[few, None], of)
                 np.clip(terms, -LARGEST_NUMBER, LARGEST_NUMBER, out=values[first - start : few.stop - start])
             yield rows, values
@@ -408,8 +412,9 @@ class _Data:
         means, spreads = np.zeros((2, len(places))), np.zeros((2, len(places)))
         for side in (0, 1):
             scores = np.zeros((len(places), len(range(self.sides[side].runs)[self.fold(side, fold)])))
-            for rows, piece in self.pieces(side, of):  # einsum: small products are not worth threads
-                scores += np.einsum("rj,jk->rk", weights[:, rows], piece[:, self.fold(side, fold)])
+            pieces = self.pieces(side, of, self.fold(side, fold))
+            for rows, piece in pieces:  # einsum: small products are not worth threads
+                scores += np.einsum("rj,jk->rk", weights[:, rows], piece)
             means[side], spreads[side] = np.mean(scores, axis=1), np.var(scores, axis=1)
         deviation = np.sqrt(spreads.mean(axis=0))
         return np.where(deviation > 0.0, (means[0] - means[1]) / np.where(deviation > 0.0, deviation, 1.0), 0.0)

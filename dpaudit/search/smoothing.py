@@ -13,7 +13,9 @@ folds, and one cell's worth of a law that is flat in the logarithm of the distan
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -37,23 +39,39 @@ def trend(x: Reals, y: Reals) -> tuple[Reals, Reals]:
     Given the hits of both, x is binomial; the posterior is taken as normal about its mode (Laplace's approximation),
     which a few steps of Newton's method find for each bend.
     """
+    return trends([np.stack([x, y], axis=1)])[0]
+
+
+def trends(lines: Sequence[Reals]) -> list[tuple[Reals, Reals]]:
+    """The `trend` of each of several lines, of three cells at least, with hits float64[cells, sides]; all at once."""
     from scipy.linalg.lapack import dpbtrs
 
-    cells, hits = len(x), x + y
-    bends = np.diff(np.eye(cells), n=2, axis=0)
-    penalty = np.zeros((3, cells))
-    for step in range(3):
-        penalty[step, : cells - step] = (bends[:, : cells - step] * bends[:, step:]).sum(axis=0)
+    if not lines:
+        return []
+    sizes = np.array([len(line) for line in lines])
+    starts, inner = np.cumsum(sizes) - sizes, np.ones(sizes.sum(), np.bool_)
+    inner[starts] = inner[starts + 1] = False
+    x, y = np.concatenate(lines).T
+    hits, penalty = x + y, np.concatenate([_bands(int(size)) for size in sizes], axis=1)
     centre = np.log((x + 0.5) / (y + 0.5))
-    most, best = -np.inf, (centre, penalty)
+    most, best, factors = np.full(len(lines), -np.inf), centre.copy(), penalty.copy()
     for bend in BENDS[::-1]:
         centre, factor = _mode(x, hits, penalty / bend**2, centre)
-        bent = float((np.diff(centre, n=2) ** 2).sum()) / bend**2
-        fit = float((x * centre - hits * np.logaddexp(0.0, centre)).sum())
-        likelihood = fit - bent / 2.0 - float(np.log(factor[0]).sum()) - (cells - 2) * float(np.log(bend))
-        if likelihood > most:
-            most, best = likelihood, (centre, factor)
-    return best[0], dpbtrs(best[1], np.eye(cells), lower=1)[0]
+        bent = np.where(inner, np.append([0.0, 0.0], np.diff(centre, n=2)) ** 2, 0.0) / bend**2
+        fit = x * centre - hits * np.logaddexp(0.0, centre) - bent / 2.0 - np.log(factor[0])
+        likelihood = np.add.reduceat(fit, starts) - (sizes - 2) * np.log(bend)
+        better = np.repeat(likelihood > most, sizes)
+        most = np.maximum(most, likelihood)
+        best[better], factors[:, better] = centre[better], factor[:, better]
+    parts = zip(np.split(best, starts[1:]), np.split(factors, starts[1:], axis=1), strict=True)
+    return [(line, dpbtrs(each, np.eye(len(line)), lower=1)[0]) for line, each in parts]
+
+
+@lru_cache(maxsize=256)
+def _bands(cells: int) -> Reals:
+    """The lower bands of `_second`, the main one first."""
+    second = _second(cells)
+    return np.array([np.append(second.diagonal(step), np.zeros(step)) for step in range(3)])
 
 
 def surface(x: Reals, y: Reals) -> tuple[Reals, Reals]:

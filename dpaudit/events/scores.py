@@ -174,11 +174,12 @@ class Neighbours:
         return self.left.wanted | self.right.wanted
 
     def column(self, outputs: Outputs) -> Column:
-        return self.joined(*(self.bins.places(each.column(outputs)) for each in (self.left, self.right)))
+        left, right = (self.bins.places(each.column(outputs)) for each in (self.left, self.right))
+        return rounded(Column(self.joined(left, right)))
 
-    def joined(self, left: Places, right: Places) -> Column:
-        """The column, from the cells that either falls into."""
-        return rounded(Column(left * self.bins.cells + right))
+    def joined(self, left: Places, right: Places) -> Places:
+        """The numbers, from the cells that either falls into: the places of a cell for each."""
+        return left * self.bins.cells + right
 
     def to_dict(self) -> dict[str, Any]:
         sides = {"left": self.left.to_dict(), "right": self.right.to_dict()}

@@ -101,7 +101,8 @@ class Column:
         if not self._tokens:
             missing = np.isnan(self.values) if self.values.dtype.kind == "f" else np.zeros(len(self.values), bool)
             base = np.zeros(len(self.values), np.uint64) if self.codes is None else self.codes
-            self._tokens.append(np.where(missing & (base == 0), np.uint64(NOT_A_NUMBER.code), base))
+            some = missing.any()
+            self._tokens.append(np.where(missing & (base == 0), np.uint64(NOT_A_NUMBER.code), base) if some else base)
         return self._tokens[0]
 
     @property

@@ -43,15 +43,18 @@ AROUND, CROWDED = 8, 3.0  # bins to either side, and how many times their output
 
 def binning(column: Column, labels: dict[int, str], exact: Numbers | None = None) -> Binning:
     """Cells for a feature that looks like this on a pilot; `exact` are its numbers before they were rounded."""
-    numbers = column.tokens == 0
-    values = single(column.values[numbers])
-    bins = _bins(np.sort(values), recurring(values if exact is None else exact[numbers], values))
+    values, exact = column.values, column.values if exact is None else exact
+    if (codes := column.tokens).any():
+        values, exact = (each[codes == 0] for each in (values, exact))
+    values = single(values)
+    bins = _bins(np.sort(values), recurring(exact, values))
     return Binning(bins.edges, tokens_of(column, labels), bins.step)
 
 
 def tokens_of(column: Column, labels: Mapping[int, str]) -> tuple[Token, ...]:
     """The tokens of a column, the commonest first, with the labels that they are printed by."""
-    known, times = np.unique(column.tokens[column.tokens != 0], return_counts=True)
+    codes = column.tokens
+    known, times = np.unique(codes[codes != 0], return_counts=True) if codes.any() else (codes[:0], codes[:0])
     order = np.argsort(-times, kind="stable")[:MOST_TOKENS]
     names = {NOT_A_NUMBER.code: NOT_A_NUMBER.label, **labels}
     return tuple(Token(names.get(int(known[j]), f"#{int(known[j]):016x}"), int(known[j])) for j in order)
@@ -64,7 +67,10 @@ def recurring(exact: Numbers, values: Singles) -> Singles:
     than one such is expected of those taken. Doubles of a continuous law never recur, float32 numbers do.
     """
     rising = np.sort(exact)
-    starts = np.flatnonzero(np.append(True, rising[1:] != rising[:-1])) if len(exact) else np.zeros(0, np.intp)
+    new = np.append(True, rising[1:] != rising[:-1])[: len(exact)]
+    if new.all():
+        return values[:0]
+    starts = np.flatnonzero(new)
     times = np.diff(np.append(starts, len(exact)))
     once, twice = int(np.count_nonzero(times == 1)), int(np.count_nonzero(times == 2))
     mean = 2.0 * twice / max(once, 1)
@@ -82,10 +88,10 @@ def recurring(exact: Numbers, values: Singles) -> Singles:
 def _bins(numbers: Singles, atoms: Singles) -> Binning:
     if len(numbers) == 0:
         return Binning(np.empty(0, np.float32))
-    changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1  # a difference of infinities is no number
-    values = numbers[np.concatenate([[0], changes])]
-    if len(values) <= FEW_VALUES:
-        times = np.diff(np.concatenate([[0], changes, [len(numbers)]]))
+    new = np.append(True, numbers[1:] != numbers[:-1])  # a difference of infinities is no number
+    if np.count_nonzero(new) <= FEW_VALUES:
+        values = numbers[new]
+        times = np.diff(np.append(np.flatnonzero(new), len(numbers)))
         unseen = np.count_nonzero(times == 1) / len(numbers)  # the mass of it (Good 1953)
         if len(values) <= FEWER_VALUES or not 0.0 < unseen < MOST_UNSEEN:
             return Binning(_between(values))
@@ -100,6 +106,7 @@ def _bins(numbers: Singles, atoms: Singles) -> Binning:
             even = Binning(edges, step=step)
             if not _crowded(even.counts(Column(numbers))):
                 return even
+    values = numbers[new]
     picks = values[np.linspace(0, len(values) - 1, QUANTILE_BINS).astype(np.intp)]
     evenly = single(np.linspace(float(finite[0]), float(finite[-1]), WIDE_BINS))
     return Binning(np.unique(np.concatenate([picks, evenly, around(atoms), _beyond(finite)])))
@@ -181,7 +188,7 @@ class Tables:
         return np.split(counts, borders)
 
 
-Known = dict[tuple[Feature, Binning], Places]  # the cells of features of some outputs, which several scores may share
+Known = dict[Any, Any]  # columns of features of some outputs, and their cells, which several scores may share
 
 
 def _places(feature: Feature, bins: Binning, outputs: Outputs, known: Known) -> Places:
@@ -190,15 +197,16 @@ def _places(feature: Feature, bins: Binning, outputs: Outputs, known: Known) -> 
         terms = ((each.table, _places(each.coordinate, each.bins, outputs, known)) for each in feature.terms)
         return bins.places(rounded(Column(sum((table.take(cells) for table, cells in terms), np.zeros(outputs.runs)))))
     key = feature, bins
-    found = known.get(key)
-    if found is None:
+    if (found := known.get(key)) is None:
         if isinstance(feature, Neighbours):
             sides = (_places(each, feature.bins, outputs, known) for each in (feature.left, feature.right))
-            column = feature.joined(*sides)
+            found = feature.joined(*sides)
         else:
-            column = feature.column(outputs)
-        found = known[key] = bins.places(column)
-    return found
+            if (column := known.get(feature)) is None:
+                column = known[feature] = feature.column(outputs)
+            found = bins.places(column)
+        known[key] = found
+    return found  # type: ignore[no-any-return]
 
 
 LONGEST_VALUE = 120

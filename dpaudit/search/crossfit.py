@@ -150,13 +150,12 @@ def relearned(
         for each, table in zip(chosen.terms, terms, strict=True)
         if (kinds := [pooled for pooled in ways(each) if top == -np.inf or (each.features, pooled) in close])
     ]
-    fresh = []
-    for each, table, kinds in again:
-        coded = next(one for one in held if one.terms == each)
-        scores = (log_ratio(each, table, pooled=pooled) for pooled in kinds)
-        fresh += [
-            (score, bins, np.zeros((bins.cells, 2), np.int64)) for score in scores for bins in [coded.binned(score)]
-        ]
+    fresh = [
+        (score, bins, np.zeros((bins.cells, 2), np.int64))
+        for each, table, kinds in again
+        for score in (log_ratio(each, table, pooled=pooled) for pooled in kinds)
+        for bins in [next(one for one in held if one.terms == each).binned(score)]
+    ]
     best = [each for each, score in zip(own, judged, strict=True) if score == top > -np.inf][:1]
     plan, counts = with_scores(chosen, counts, [*best, *fresh])
     return replace(plan, terms=tuple(each for each, *_ in again)), counts, tuple(table for _, table, _ in again)
@@ -176,7 +175,8 @@ def learned_again(proposal: Proposal, chosen: SearchPlan, terms: Sequence[Intege
         new = log_ratio(chosen.terms[which], terms[which], pooled=own.pooled)
     else:
         return None
-    return None if new == own else Tables((counted(new, pilot), (own, dict(chosen.tables.features)[own])))
+    bins = binning(new.column(part_of(pilot, ENOUGH).both), {})
+    return None if new == own else Tables(((new, bins), (own, dict(chosen.tables.features)[own])))
 
 
 def kind_of(score: LogRatio) -> tuple[tuple[tuple[Part, Binning], ...], bool]:
@@ -207,8 +207,3 @@ def moved(
     if plain[0] < lowered[1] or plain[0] == -np.inf:
         return proposal
     return replace(proposal, event=event_of(*again.features[0], cells), score=goal.score(lowered[0], proposal.delta))
-
-
-def counted(score: Feature, pilot: Pilot) -> tuple[Feature, Binning]:
-    """A score with the cells that it is counted in."""
-    return score, binning(score.column(part_of(pilot, ENOUGH).both), {})

@@ -28,7 +28,7 @@ from dpaudit.search.selection import (
 
 LEARNED_PRICE, DERIVED_PRICE = 0.02, 0.01  # of the bound: an event that people can read is worth that much
 KEPT = 6  # features that the longer search counts, learned scores apart
-MOST_ASKED = 16  # of many more, that are asked for their best event once more
+MOST_ASKED = 8  # of many more, that are asked for their best event once more
 SCREENED = 1 << 13  # outputs on which every feature is tried
 ENOUGH = 1 << 15  # outputs that show cells which need no value of their own
 

@@ -131,8 +131,9 @@ def cells_of(parts: Sequence[Part], both: Outputs) -> Tables:
     """Cells for the terms of a score; the same for all coordinates where their numbers have about the same range."""
     columns = [part.column(both) for part in parts]
     numbers = [np.sort(single(column.values[column.tokens == 0])) for column in columns]
-    together = [each for each in numbers if _many(each, GROUPS)]
-    common = _edges(np.sort(np.concatenate(together))) if _same_range(together) else None
+    spread = [each for each in numbers if _many(each, GROUPS)]
+    together = np.sort(np.concatenate(spread)) if len(spread) > 1 else None
+    common = _edges(together) if together is not None and _same_range(together, spread) else None
     edges = [
         (_edges(each) if common is None else common) if _many(each, GROUPS) else binning(column, {}).edges
         for column, each in zip(columns, numbers, strict=True)
@@ -170,14 +171,17 @@ def _together(parts: Sequence[Coordinate], both: Outputs, groups: int) -> Binnin
     return Binning(edges, tokens_of(column, both.labels))
 
 
-def _same_range(numbers: Sequence[Singles]) -> bool:
-    """Whether each of several coordinates spreads about as far as all of them together."""
-    if len(numbers) < 2:
-        return False
-    finite = [each[np.isfinite(each)] for each in numbers]
-    low, high = np.quantile(np.concatenate(finite, dtype=np.float64), [0.05, 0.95], overwrite_input=True)
-    quarters = [np.quantile(each.astype(np.float64), [0.25, 0.75]) for each in finite]
+def _same_range(together: Singles, numbers: Sequence[Singles]) -> bool:
+    """Whether each of several coordinates spreads about as far as all of them together; all are sorted."""
+    low, high = _quantiles(together, 0.05)
+    quarters = [_quantiles(each, 0.25) for each in numbers]
     return all(low <= first and third <= high and high - low <= ALIKE * (third - first) for first, third in quarters)
+
+
+def _quantiles(numbers: Singles, part: float) -> Reals:
+    """The quantiles of sorted numbers, of those that are finite, at a part of their mass from either end."""
+    finite = numbers[np.isfinite(numbers)]
+    return finite[[int(part * (len(finite) - 1)), int((1.0 - part) * (len(finite) - 1))]].astype(np.float64)
 
 
 def _edges(numbers: Singles, groups: int = GROUPS) -> Singles:

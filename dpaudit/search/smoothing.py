@@ -12,6 +12,7 @@ folds, and one cell's worth of a law that is flat in the logarithm of the distan
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -98,17 +99,18 @@ def surface(x: Reals, y: Reals) -> tuple[Reals, Reals]:
         fit = float((mine * centre - hits * np.logaddexp(0.0, centre)).sum() - centre @ force / 2.0)
         return fit - float(np.log(factor[0]).sum()) + float(free) / 2.0, centre, factor
 
-    # uphill on the grid of bends, from one place to the best beside it: the evidence has one summit as far as was seen
-    middle = (len(BENDS) // 2, len(BENDS) // 2)
-    fits = {middle: at(middle, start)}
-    top: Place | None = None
-    here = middle
-    while top != here:
-        top = here
-        for place in ((top[0] - 1, top[1]), (top[0] + 1, top[1]), (top[0], top[1] - 1), (top[0], top[1] + 1)):
-            if place not in fits and min(place) >= 0 and max(place) < len(BENDS):
-                fits[place] = at(place, fits[top][1])
-        here = max(fits, key=lambda place: fits[place][0])
+    # uphill on the grid of bends, one way as far as that goes: the evidence has one summit as far as was seen
+    here = (len(BENDS) // 2, len(BENDS) // 2)
+    fits, ways, lower = {here: at(here, start)}, itertools.cycle(((-1, 0), (0, -1), (1, 0), (0, 1))), 0
+    while lower < 4:
+        way = next(ways)
+        lower += 1
+        while min(place := (here[0] + way[0], here[1] + way[1])) >= 0 and max(place) < len(BENDS):
+            if place not in fits:
+                fits[place] = at(place, fits[here][1])
+            if fits[place][0] <= fits[here][0]:
+                break
+            here, lower = place, 1
     variance = _inverse_diagonal(fits[here][2])
     return fits[here][1].reshape(cells, lines).T, variance.reshape(cells, lines).T
 
@@ -123,8 +125,8 @@ def _mode(x: Reals, hits: Reals, penalty: Reals, centre: Reals) -> tuple[Reals, 
         whole = penalty.copy()
         whole[0] += weight
         factor, _ = dpbtrf(whole, lower=1, overwrite_ab=1)
-        moved, _ = dpbtrs(factor, weight * centre + x - hits * share, lower=1)
-        moved = np.clip(moved, -MOST, MOST)
+        moved, _ = dpbtrs(factor, weight * centre + x - hits * share, lower=1, overwrite_b=1)
+        moved.clip(-MOST, MOST, out=moved)
         settled, centre = float(np.abs(moved - centre).max()) < SETTLED, moved
         if settled:
             break

@@ -89,18 +89,14 @@ def _position(matrix: Reals) -> Reals:
 
 def _rising(matrix: Reals) -> Singles:
     """A row for each run, its numbers in order and NaN last; as float32 they have the same order, and sort quicker."""
-    numbers = np.ascontiguousarray(single(matrix).T)
-    numbers.sort(axis=1)
-    return numbers
+    return np.sort(np.ascontiguousarray(single(matrix).T), axis=1)
 
 
 def _ranked(rising: Singles, by: By) -> Singles:
     """Of the rank: 0 the least, -1 the greatest, of the numbers only."""
     rank = int(by[0])
-    if rank >= 0 or not np.isnan(rising[:, -1]).any():
-        return rising[:, rank]
-    place = np.count_nonzero(rising == rising, axis=1) + rank
-    return np.asarray(np.where(place < 0, np.float32(np.nan), rising[np.arange(len(rising)), place]))
+    some = rank < 0 and bool(np.isnan(rising[:, -1]).any())
+    return np.asarray(-np.sort(-rising, axis=1)[:, -rank - 1] if some else rising[:, rank])
 
 
 def _lead(matrix: Reals, by: By) -> Reals:

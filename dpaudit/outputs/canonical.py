@@ -207,11 +207,7 @@ class Columns(Mapping[Path, Column]):
         blocks = []
         for block, end, mine in zip(self.blocks, ends, np.split(rows, cuts), strict=True):
             mine = mine - (end - block.runs)
-            step = int(mine[1] - mine[0]) if len(mine) > 1 else 1
-            if block.rows is None and len(mine) and step > 0 and (np.diff(mine) == step).all():  # a view, read quicker
-                blocks.append(Stretch(block.matrix[:, mine[0] : mine[-1] + 1 : step]))
-            else:
-                blocks.append(Stretch(block.matrix, mine if block.rows is None else block.rows[mine]))
+            blocks.append(Stretch(block.matrix, mine if block.rows is None else block.rows[mine]))
         return Columns(self.places, [each for each in blocks if each.runs] or blocks[:1], loose, self.dtype)
 
 

@@ -43,11 +43,9 @@ AROUND, CROWDED = 8, 3.0  # bins to either side, and how many times their output
 
 def binning(column: Column, labels: dict[int, str], exact: Numbers | None = None) -> Binning:
     """Cells for a feature that looks like this on a pilot; `exact` are its numbers before they were rounded."""
-    values, exact = column.values, column.values if exact is None else exact
-    if (codes := column.tokens).any():
-        values, exact = (each[codes == 0] for each in (values, exact))
-    values = single(values)
-    bins = _bins(np.sort(values), recurring(exact, values))
+    numbers = column.tokens == 0
+    values = single(column.values[numbers])
+    bins = _bins(np.sort(values), recurring(values if exact is None else exact[numbers], values))
     return Binning(bins.edges, tokens_of(column, labels), bins.step)
 
 
@@ -206,7 +204,7 @@ def _places(feature: Feature, bins: Binning, outputs: Outputs, known: Known) -> 
                 column = known[feature] = feature.column(outputs)
             found = bins.places(column)
         known[key] = found
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 LONGEST_VALUE = 120

@@ -17,6 +17,7 @@ from dpaudit.events.features import Coordinate, Feature
 from dpaudit.events.grammar import LARGEST, Expression
 from dpaudit.outputs.canonical import LENGTH, Column, Outputs, Path, Pilot, is_metadata
 from dpaudit.search.entries import coordinates_of
+from dpaudit.search.learning import inner
 
 MOST = 4  # expressions that become features
 ALONE, TOGETHER = 8, 64  # entries of which each has expressions of its own, and of which pairs are looked at
@@ -138,9 +139,9 @@ def _products(
     matrix -= matrix.mean(axis=1, keepdims=True)
     difference, luck = np.zeros((2, len(parts), len(parts)))
     for sign, side in ((1.0, matrix[:, ~second]), (-1.0, matrix[:, second])):
-        mean = side @ side.T / side.shape[1]
+        mean = inner(side) / side.shape[1]
         difference += sign * mean
-        luck += (side**2 @ side.T**2 / side.shape[1] - mean**2) / side.shape[1]
+        luck += (inner(side**2) / side.shape[1] - mean**2) / side.shape[1]
     apart = np.triu(np.nan_to_num(np.abs(difference) / np.sqrt(luck)), 1)
     best = [divmod(int(place), len(parts)) for place in np.argsort(-apart, axis=None)[:CLOSELY]]
     of = [part.path if isinstance(part, Coordinate) else part for part in parts]

@@ -9,6 +9,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -131,9 +132,8 @@ def cells_of(parts: Sequence[Part], both: Outputs) -> Tables:
     """Cells for the terms of a score; the same for all coordinates where their numbers have about the same range."""
     columns = [part.column(both) for part in parts]
     numbers = [np.sort(single(column.values[column.tokens == 0])) for column in columns]
-    spread = [each for each in numbers if _many(each, GROUPS)]
-    together = np.sort(np.concatenate(spread)) if len(spread) > 1 else None
-    common = _edges(together) if together is not None and _same_range(together, spread) else None
+    together = [each for each in numbers if _many(each, GROUPS)]
+    common = _edges(np.sort(np.concatenate(together))) if _same_range(together) else None
     edges = [
         (_edges(each) if common is None else common) if _many(each, GROUPS) else binning(column, {}).edges
         for column, each in zip(columns, numbers, strict=True)
@@ -171,17 +171,14 @@ def _together(parts: Sequence[Coordinate], both: Outputs, groups: int) -> Binnin
     return Binning(edges, tokens_of(column, both.labels))
 
 
-def _same_range(together: Singles, numbers: Sequence[Singles]) -> bool:
-    """Whether each of several coordinates spreads about as far as all of them together; all are sorted."""
-    low, high = _quantiles(together, 0.05)
-    quarters = [_quantiles(each, 0.25) for each in numbers]
+def _same_range(numbers: Sequence[Singles]) -> bool:
+    """Whether each of several coordinates, sorted, spreads about as far as all of them together."""
+    if len(numbers) < 2:
+        return False
+    finite = [each[np.isfinite(each)] for each in numbers]
+    low, high = np.quantile(np.concatenate(finite, dtype=np.float64), [0.05, 0.95], overwrite_input=True)
+    quarters = [each[[len(each) // 4, 3 * len(each) // 4]].astype(np.float64) for each in finite]
     return all(low <= first and third <= high and high - low <= ALIKE * (third - first) for first, third in quarters)
-
-
-def _quantiles(numbers: Singles, part: float) -> Reals:
-    """The quantiles of sorted numbers, of those that are finite, at a part of their mass from either end."""
-    finite = numbers[np.isfinite(numbers)]
-    return finite[[int(part * (len(finite) - 1)), int((1.0 - part) * (len(finite) - 1))]].astype(np.float64)
 
 
 def _edges(numbers: Singles, groups: int = GROUPS) -> Singles:
@@ -270,7 +267,7 @@ LEFT_OUT = (0.0, 1.5, 3.0)  # differences below this many standard errors get no
 MOST_TOGETHER = 256  # entries whose covariance is taken into account
 FEWEST = 32  # runs of a side in a fold
 SURE_Z = 2.0  # standard errors from 0 that the best is on runs that did not make it
-SMALL = 64  # entries whose covariance takes no threads
+SMALL, FEWEST_RUNS = 1 << 18, 32  # products of entries, and runs, at a time: threads take longer than so many products
 PIECE, FEW = 1 << 20, 8  # cells at a time, and entries that are weighed at a time
 LARGEST_NUMBER = 1e6  # that a number may count when weights are learned
 GLANCE, GLANCED = 1 << 10, 1 << 7  # runs that centre and scale are read off, and entries at a time
@@ -394,7 +391,7 @@ class _Data:
         spread = np.sqrt((away**2).mean(axis=1))
         spread[spread == 0.0] = 1.0  # an entry that is constant in this half
         away /= spread[:, None]
-        covariance = _inner(away) / runs
+        covariance = inner(away) / runs
         far = float(((covariance - np.eye(size)) ** 2).sum())
         luck = float(((away**2).sum(axis=0) ** 2).sum() / runs - (covariance**2).sum()) / runs
         part = min(1.0, luck / far) if far > 0.0 else 1.0
@@ -432,6 +429,8 @@ class _Data:
         return Linear(tuple(paths[place] for place in places), tuple(centres), tuple(scales), tuple(weights), rule.of)
 
 
-def _inner(rows: Reals) -> Reals:
-    """The products of all rows with each other; small ones in this thread, which is quicker than to share them out."""
-    return np.asarray(np.einsum("ik,jk->ij", rows, rows) if len(rows) <= SMALL else rows @ rows.T)
+def inner(rows: Reals | Singles) -> Any:
+    """The products of all rows with each other, a few runs at a time: in this thread, where rows are not too many."""
+    step = max(FEWEST_RUNS, SMALL // len(rows) ** 2)
+    pieces = (rows[:, start : start + step] for start in range(0, rows.shape[1], step))
+    return sum(piece @ piece.T for piece in pieces)

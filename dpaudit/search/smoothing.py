@@ -16,7 +16,6 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -32,19 +31,14 @@ FREE = 1e-8  # precision that a cell has without anything seen, so that there al
 Place = tuple[int, int]  # of two bends in their grid
 
 
-def trend(x: Reals, y: Reals) -> tuple[Reals, Reals]:
-    """ln(x / y) along a line of cells with these hits of two sides, smoothed, and the covariance.
+def trends(lines: Sequence[Reals]) -> list[tuple[Reals, Reals]]:
+    """ln(x / y) along lines of cells with these hits of two sides, each smoothed by itself, and the covariances.
 
-    float64[cells] each; float64[cells] and float64[cells, cells] come back.
+    float64[cells, sides] each, of three cells at least; float64[cells] and float64[cells, cells] come back.
 
     Given the hits of both, x is binomial; the posterior is taken as normal about its mode (Laplace's approximation),
     which a few steps of Newton's method find for each bend.
     """
-    return trends([np.stack([x, y], axis=1)])[0]
-
-
-def trends(lines: Sequence[Reals]) -> list[tuple[Reals, Reals]]:
-    """The `trend` of each of several lines, of three cells at least, with hits float64[cells, sides]; all at once."""
     from scipy.linalg.lapack import dpbtrs
 
     if not lines:
@@ -53,7 +47,8 @@ def trends(lines: Sequence[Reals]) -> list[tuple[Reals, Reals]]:
     starts, inner = np.cumsum(sizes) - sizes, np.ones(sizes.sum(), np.bool_)
     inner[starts] = inner[starts + 1] = False
     x, y = np.concatenate(lines).T
-    hits, penalty = x + y, np.concatenate([_bands(int(size)) for size in sizes], axis=1)
+    bands = {size: _band(_second(size), np.zeros((1, 1))) for size in set(sizes.tolist())}
+    hits, penalty = x + y, np.concatenate([bands[len(line)] for line in lines], axis=1)
     centre = np.log((x + 0.5) / (y + 0.5))
     most, best, factors = np.full(len(lines), -np.inf), centre.copy(), penalty.copy()
     for bend in BENDS[::-1]:
@@ -66,13 +61,6 @@ def trends(lines: Sequence[Reals]) -> list[tuple[Reals, Reals]]:
         best[better], factors[:, better] = centre[better], factor[:, better]
     parts = zip(np.split(best, starts[1:]), np.split(factors, starts[1:], axis=1), strict=True)
     return [(line, dpbtrs(each, np.eye(len(line)), lower=1)[0]) for line, each in parts]
-
-
-@lru_cache(maxsize=256)
-def _bands(cells: int) -> Reals:
-    """The lower bands of `_second`, the main one first."""
-    second = _second(cells)
-    return np.array([np.append(second.diagonal(step), np.zeros(step)) for step in range(3)])
 
 
 def surface(x: Reals, y: Reals) -> tuple[Reals, Reals]:
@@ -223,7 +211,7 @@ def smoothed(x: Reals, y: Reals) -> Tails | None:
     if len(at) < FEWEST_CELLS:
         return None
     mine, other = np.diff(x[at], prepend=0.0), np.diff(y[at], prepend=0.0)
-    centre, covariance = trend(mine, other)
+    centre, covariance = trends([np.stack([mine, other], axis=1)])[0]
     share = 1.0 / (1.0 + np.exp(-centre))
     hits = mine + other
     # of a sum over the first cells: what a change of each cell's log ratio moves from one side to the other

@@ -27,11 +27,15 @@ from dpaudit.search.smoothing import (
     believed,
     smoothed,
     surface,
-    trend,
+    trends,
 )
 from tests.cases import for_each
 
 Rng = np.random.Generator
+
+
+def trend(x: Reals, y: Reals) -> tuple[Reals, Reals]:
+    return trends([np.stack([x, y], axis=1)])[0]
 
 
 def second_difference(count: int) -> Reals:

@@ -4,7 +4,7 @@ import numpy as np
 
 from dpaudit.base.arrays import Bools, Places, Reals
 from dpaudit.events import Event, Partition
-from dpaudit.events.features import Whole, spell
+from dpaudit.events.features import spell
 from dpaudit.outputs.canonical import (
     ABSENT,
     MESSAGE,
@@ -107,7 +107,7 @@ def typical(pilot: Pilot | None, witness: Witness) -> Typical | None:
         )
         for each, rows in zip(sides, inside, strict=True)
     ]
-    alike = [each.runs >= FEWEST_ALIKE and not varies(Whole().column(each)) for each in sides]
+    alike = [each.runs >= FEWEST_ALIKE and not any(map(varies, each.columns.values())) for each in sides]
     constant = [_output(each, 0, paths, event) if same else None for each, same in zip(sides, alike, strict=True)]
     named = [path for path in paths if path in event.wanted] if event.wanted is not None else []
     rest = [path for path in paths[:LOOKED_AT] if path not in named]

@@ -65,8 +65,7 @@ def readable(event: Event) -> bool:
 @np.errstate(over="ignore")  # after the largest single number comes infinity
 def named(event: Event) -> bool:
     """Whether an event is some values of a place, few enough to be named."""
-    with np.errstate(over="ignore"):  # infinity follows the largest number
-        alone = all(np.nextafter(np.float32(low), np.float32(inf)) >= high for low, high in event.intervals)
+    alone = all(np.nextafter(np.float32(low), np.float32(inf)) >= high for low, high in event.intervals)
     return isinstance(event.feature, Coordinate) and alone and len(event.intervals) + len(event.tokens) <= NAMED
 
 

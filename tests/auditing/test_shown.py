@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import dpaudit
-from dpaudit.auditing.shown import MOST_TOKENS, histogram
+from dpaudit.auditing.shown import MOST_TOKENS, histogram, typical
 from dpaudit.events import Event, event_from_dict
 from dpaudit.outputs.canonical import Pilot
 from dpaudit.outputs.encode import encode_objects
@@ -86,6 +86,14 @@ def test_values_up_to_a_limit_are_counted_each_and_beyond_it_in_bins_with_a_rang
 
 def test_without_held_outputs_there_is_nothing_to_show() -> None:
     assert histogram(None, witness()) is None
+
+
+@for_each("varied", [[-0.0, 0.0], [3, 3.0], [2**60 + 1, 2**60], [1.0, 1.0 + 1e-12]])
+def test_one_answer_is_one_to_its_sign_type_and_last_digits(varied: list[Any]) -> None:
+    seen = typical(pilot(varied * 20, varied[:1] * 40), witness())
+    assert seen is not None
+    assert seen.constant[0] is None
+    assert seen.constant[1] is not None
 
 
 def test_the_trail_grows_to_the_evidence_and_the_histogram_is_of_search_runs_alone() -> None:

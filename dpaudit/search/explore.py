@@ -150,23 +150,21 @@ def _stays(feature: Feature, rank: int, keep: int) -> bool:
 def narrowed(chosen: SearchPlan, counts: Integers, goal: Goal, *, keep: int = KEPT) -> tuple[SearchPlan, Integers]:
     """The plan with the best few of its features by these counts, and learned scores unscored; and their counts.
 
-    Of `MOST_ASKED` or more stay those that promise most, not asked for their best event.
+    Of `MOST_ASKED` or more stay those that promise most and a few, not asked for their best event.
     Counts here and below are those of the plan's tables: int64[cells, sides].
     """
     tables = chosen.tables.split(counts)
-    many = _rivals(chosen.tables.features, tables)
-    plain = [place for place, learned in enumerate(chosen.learned) if not learned]
-    first = asked(chosen, tables, goal, keep if keep < MOST_ASKED else keep - BY_SPREAD)
-    scores = {place: 0.0 if place in first else -np.inf for place in plain}
-    for place in first if keep < MOST_ASKED else ():
-        feature, bins = chosen.tables.features[place]
-        proposal = propose(feature, bins, tables[place], goal, rivals=many)
-        if proposal is not None:
-            scores[place] = _worth(feature, proposal, goal)
-    plain.sort(key=lambda place: -scores[place])
-    places = [place for rank, place in enumerate(plain) if _stays(chosen.tables.features[place][0], rank, keep)] + [
-        place for place, learned in enumerate(chosen.learned) if learned
-    ]
+    places = sorted(asked(chosen, tables, goal, keep))
+    if keep < MOST_ASKED:
+        many, scores = _rivals(chosen.tables.features, tables), dict.fromkeys(places, -np.inf)
+        for place in places:
+            feature, bins = chosen.tables.features[place]
+            proposal = propose(feature, bins, tables[place], goal, rivals=many)
+            if proposal is not None:
+                scores[place] = _worth(feature, proposal, goal)
+        places.sort(key=lambda place: -scores[place])
+        places = [each for rank, each in enumerate(places) if _stays(chosen.tables.features[each][0], rank, keep)]
+    places += (place for place, learned in enumerate(chosen.learned) if learned)
     return _at_places(chosen, counts, places)
 
 

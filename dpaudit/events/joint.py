@@ -1,4 +1,4 @@
-"""Features of several coordinates together: ranks, sums, differences, counts and positions; and the table of kinds."""
+"""Features of several coordinates together: equality, counts and positions; what older kinds are in the grammar; all kinds."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Features of several coordinates together: equality, counts and positions; what older kinds are in the grammar; all kinds."""
+"""Features of several coordinates together: equality, counts and positions; the table of kinds, older ones too."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

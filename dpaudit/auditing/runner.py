@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+import numpy as np
+
 from dpaudit.auditing.audit import repeat_witness, run_audit
 from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.probing import CHOICES, chosen_runs, planned_runs
@@ -58,7 +60,7 @@ class Runner:
         Raises `InvalidSpec` for a question that cannot be asked and `UnsoundAudit` where there is no verdict.
         """
         timed = clock or Clock(question.max_time_s)
-        with timed.over(self.engine):
+        with timed.over(self.engine), np.errstate(under="ignore"):  # whatever the program has numpy raise
             planned, chosen = self._planned(question, timed)
             if self.journal is not None:
                 self.engine.keep_in(self.journal.begin(planned.to_dict(), chosen))

@@ -4,9 +4,9 @@ A word takes a matrix of numbers, a row for each entry and a column for each run
 one as high (a bit, the square), a word of places a lower one (the steps, the products at a lag), and one that combines
 a single row (the sum, the position of the greatest). An expression is a word said of paths, or of other expressions
 beside one another; NaN stands for what is no number. Every word is exact, or a few operations in doubles, so that a
-run's number is the same whatever runs stand beside it. Residues and decimals look at a double before it is rounded,
-never finer than a millionth of a modulus or `DECIMALS` decimals, and only where that is far more than the spacing of
-doubles.
+run's number is the same whatever runs stand beside it. None sees the last bits of a double (`steady`), which are those
+of representation; residues and decimals see more than others, never finer than a millionth of a modulus or `DECIMALS`
+decimals, and only where that is far more than the spacing of doubles.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,6 +23,9 @@ from dpaudit.outputs.canonical import Column, Outputs, Path
 PIECE = 1 << 20  # numbers that are looked at together
 LARGEST = 2.0**53  # below, integers are exact
 FINE = 1e6  # parts of a modulus that are distinguished
+OFF = 0.02886751  # of a part: no number that people write with decimals lies where two parts meet
+LAST = 20  # bits of a double that say how it was computed
+WHOLE_BESIDE = 2.0**-45  # of a number: so far beside a whole one it is that
 FARTHEST = 1e8  # moduli from 0: there a part is ninety times the spacing of doubles
 UNKNOWN = -1.0  # the residue of what lies farther out, or is infinite
 DECIMALS = 8
@@ -39,15 +42,32 @@ class Word(NamedTuple):
     text: str
 
 
+def steady(numbers: Reals) -> Reals:
+    """Numbers without their last bits, whole ones as they are: sums that differ by their rounding alone are one.
+
+    >>> steady(np.array([0.1 + 0.2, 2.0**40 + 1.0])) == steady(np.array([0.3, 2.0**40 + 1.0]))
+    array([ True,  True])
+    """
+    bits = np.ascontiguousarray(numbers).view(np.int64) + int(OFF * 2**LAST)
+    bits &= -(2**LAST)
+    made: Reals = bits.view(np.float64)
+    size = np.abs(numbers)
+    if size.max(initial=0.0) < 2.0 ** (52 - LAST):  # such whole numbers have no last bits
+        return made
+    whole = np.rint(numbers)
+    return np.where(np.abs(numbers - whole) <= WHOLE_BESIDE * size, whole, made)
+
+
 def _modulo(matrix: Reals, by: By) -> Reals:
     """In [0, modulus), to a millionth of it; -1 where a number is too far from 0."""
     modulus, inverse = by[0], round(1.0 / by[0])  # so that moduli below 1 are the decimals that they are written as
     turns = matrix * inverse if modulus < 1.0 else matrix / modulus
-    part = np.rint((turns - np.floor(turns)) * FINE)
+    part = np.rint((turns - np.floor(turns)) * FINE + OFF)
     part[part == FINE] = 0.0
     # whole numbers need no rounding, however far out
-    whole = (matrix == np.rint(matrix)) & (np.abs(matrix) < LARGEST) & (modulus == round(modulus))
-    exact = np.mod(np.where(whole, matrix, 0.0), modulus)
+    whole = (np.abs(matrix - np.rint(matrix)) < OFF / FINE * modulus) & (np.abs(matrix) < LARGEST)
+    whole &= modulus == round(modulus)
+    exact = np.mod(np.where(whole, np.rint(matrix), 0.0), modulus)
     near = np.abs(turns) <= FARTHEST
     return _flag(np.where(whole, exact, np.where(near, part / FINE * modulus, UNKNOWN)), matrix)
 
@@ -76,7 +96,7 @@ def _digits(matrix: Reals, by: By) -> Reals:
 
 
 def _leading(matrix: Reals, by: By) -> Reals:
-    size = np.abs(matrix)
+    size = np.abs(matrix) * (1.0 + 2.0 ** (LAST - 51))  # .3 without its last bits begins with 2
     place = np.clip(np.searchsorted(TENS, size, side="right") - 1, 0, len(TENS) - 1)
     return np.where((size >= TENS[0]) & (size < 10.0 * TENS[-1]), np.floor(size / TENS[place]), np.nan)
 
@@ -133,7 +153,7 @@ WORDS: Mapping[str, Word] = {
     "square": Word(lambda matrix, by: matrix * matrix, "{of}**2"),
     "sign": Word(lambda matrix, by: np.sign(matrix), "sign({of})"),
     "above": Word(lambda matrix, by: _flag(single(matrix) > np.float32(by[0]), matrix), "{of} > {by}"),
-    "equal": Word(lambda matrix, by: _flag(matrix == by[0], matrix), "{of} == {by}"),
+    "equal": Word(lambda matrix, by: _flag(matrix == steady(np.array(by)), matrix), "{of} == {by}"),
     "modulo": Word(_modulo, "{of} modulo {by}"),
     "decimals": Word(_decimals, "number of decimals of {of}"),
     "bit": Word(
@@ -169,6 +189,7 @@ WORDS: Mapping[str, Word] = {
 # words whose numbers are whole, and words that say whole numbers of whole ones
 WHOLE = {"sign", "above", "equal", "bit", "digit", "bits", "digits", "leading", "decimals", "argmax", "argmin"}
 WHOLE |= {"longest", "rank"}
+FINER = {"modulo", "decimals"}  # words that look at more of a number than others
 KEPT_WHOLE = {"sum", "max", "min", "ordered", "modulo", "xor"}
 
 
@@ -209,11 +230,12 @@ class Expression(OfFields, kind="expression"):
 
     def _of(self, outputs: Outputs, runs: slice) -> Reals:
         """What the word is said of."""
+        seen = steady if self.word not in FINER else lambda numbers: numbers
         if not any(isinstance(part, Expression) for part in self.parts):
-            return outputs.numbers(self.parts, runs)  # type: ignore[arg-type]
+            return seen(outputs.numbers(self.parts, runs))  # type: ignore[arg-type]
         return np.concatenate(
             [
-                part.matrix(outputs, runs) if isinstance(part, Expression) else outputs.numbers((part,), runs)
+                part.matrix(outputs, runs) if isinstance(part, Expression) else seen(outputs.numbers((part,), runs))
                 for part in self.parts
             ]
         )
@@ -232,8 +254,11 @@ class Expression(OfFields, kind="expression"):
         """The expression of a stored result."""
         if written["word"] not in WORDS:
             raise InvalidSpec(f"an expression has the unknown word {written['word']!r}; a newer dpaudit may know it")
-        parts = (cls.from_dict(part) if isinstance(part, dict) else tuple(part) for part in written["parts"])
-        return cls(written["word"], tuple(parts), tuple(map(float, written["by"])))
+        parts = tuple(cls.from_dict(part) if isinstance(part, dict) else tuple(part) for part in written["parts"])
+        made = cls(written["word"], parts, tuple(map(float, written["by"])))
+        if not _takes(made):
+            raise InvalidSpec(f"an expression of {len(parts)} with the word {made.word!r} has no by = {list(made.by)}")
+        return made
 
     def __str__(self) -> str:
         text, by = WORDS[self.word].text, f"{self.by[0]:.6g}" if len(self.by) == 1 else "their middles"
@@ -243,3 +268,14 @@ class Expression(OfFields, kind="expression"):
         paths = tuple(part for part in self.parts if not isinstance(part, Expression))
         several = len(paths) == len(self.parts) != 1
         return text.format(of=taken_over(paths) if several else ", ".join(names), by=by, first="".join(names[:1]))
+
+
+def _takes(each: Expression) -> bool:
+    """Whether a word takes these parameters: one where it prints one, or one for each entry."""
+    entries = len(each.parts)
+    if len(each.by) != (entries if each.word == "less" else int("{by}" in WORDS[each.word].text)):
+        return False
+    if each.word == "modulo":
+        return each.by[0] > 0.0
+    known = each.word in ("ordered", "lag") and not any(isinstance(part, Expression) for part in each.parts)
+    return not known or (0 if each.word == "lag" else -entries - 1) < each.by[0] < entries

@@ -61,9 +61,14 @@ def expressions_of(pilot: Pilot, paths: Sequence[Path], most: float) -> list[Fea
     return [each for z, each in best.items() if z > sure][:MOST]
 
 
+def _some(numbers: Reals, most: int) -> Reals:
+    """About so many, of both sides."""
+    return numbers[:: -(-len(numbers) // most) or 1]
+
+
 def _centred(path: Path, numbers: Reals) -> Part:
     """Numbers less their middle; as they are where they lie about 0 already."""
-    few = np.unique(numbers[np.isfinite(numbers)][:LOOKED_AT])
+    few = np.unique(_some(numbers[np.isfinite(numbers)], LOOKED_AT))
     low, middle, high = np.nanquantile(few if len(few) < 3 else numbers, [0.25, 0.5, 0.75])
     return path if abs(middle) <= APART * (high - low) else Expression("less", (path,), (float(np.float32(middle)),))
 
@@ -83,7 +88,7 @@ def _bits(path: Path, numbers: Reals) -> list[Expression]:
 
 def _of_one(path: Path, numbers: Reals, centred: Part) -> Iterator[Expression]:
     """Expressions of one number: of an integer its bits and digits, of any its size and its leading digits."""
-    if len(np.unique(numbers[:LOOKED_AT])) <= FEW:
+    if len(np.unique(_some(numbers, LOOKED_AT))) <= FEW:
         return
     if bits := _bits(path, numbers):
         yield from bits
@@ -101,10 +106,11 @@ def _of_several(columns: Mapping[Path, Reals], centred: Mapping[Path, Part]) -> 
     paths, numbers = tuple(columns), list(columns.values())
     middles = tuple(part.by[0] if isinstance(part := centred[path], Expression) else 0.0 for path in paths)
     of: tuple[Part, ...] = (Expression("less", paths, middles),) if any(middles) else paths
-    values, times = np.unique(np.concatenate([each[:FEW] for each in numbers]), return_counts=True)
+    some = np.concatenate([_some(each, FEW) for each in numbers])
+    values, times = np.unique(some[np.isfinite(some)], return_counts=True)
     changes = Expression("changes", paths)
     maps = [changes, Expression("abs", of), *(Expression(word, (changes,)) for word in ("abs", "sign"))]
-    if times.max() > FEWEST:
+    if times.max(initial=0) > FEWEST:
         maps += [Expression("equal", paths, (float(values[times.argmax()]),)), Expression("equal", (changes,), (0.0,))]
     if all(map(_is_whole, numbers)):
         maps.append(Expression("modulo", paths, (2.0,)))

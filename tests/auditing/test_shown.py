@@ -104,7 +104,7 @@ def test_the_trail_grows_to_the_evidence_and_the_histogram_is_of_search_runs_alo
     sizes = [each.runs for each in made.illustration.trail]
     assert made.illustration.trail[-1] == made.evidence
     assert sizes == sorted(set(sizes))
-    assert len(sizes) >= 10
+    assert len(sizes) >= 9  # the last of them from half of the runs on, where search took as many
     found = made.illustration.histogram
     assert found.runs_first + found.runs_second <= made.runs_used - made.evidence.runs
 

@@ -141,6 +141,11 @@ class Plan(Question):
         """What the claim says of the datasets of a pair, which may be several steps apart."""
         return self.claim.at_distance(self.pairs[pair].distance)
 
+    @property
+    def least_shard(self) -> int:
+        """Runs of a shard of which a call has a fixed size, as some calls make them; 0 of others."""
+        return min(self.shard_runs, CALLS * _call(self.description))
+
     def _check_together(self) -> None:
         """Raises `InvalidSpec` for settings that contradict each other or the claim."""
         name, single = self.certifier.name, self.certifier.single
@@ -189,9 +194,8 @@ def plan(
     claim: Any = question.claim if described.claim is None else claim_from_dict(described.claim)
     anytime = question.stopping == "anytime"
     large = anytime and planned >= LARGE_AUDIT
-    call = described.parameters.get("size") if described.kind == "batched" else None  # runs of each; not all count
     size = 1 << max(0, (planned // SHARDS).bit_length() - 1)
-    size = max(size, min(CALLS * call, planned // FEWEST_SHARDS)) if isinstance(call, int) else size
+    size = max(size, min(CALLS * _call(described), planned // FEWEST_SHARDS))
     filled = {
         "claim": claim,
         "pairs": question.pairs if pairs is None else pairs,
@@ -203,6 +207,12 @@ def plan(
         "name": question.name or question.mechanism.name,
     }
     return Plan(**{each.name: getattr(question, each.name) for each in fields(Question)} | filled)
+
+
+def _call(description: Description) -> int:
+    """The size of every call of a batched mechanism, of whose runs not all count; 0 where it is free."""
+    call = description.parameters.get("size") if description.kind == "batched" else None
+    return call if isinstance(call, int) else 0
 
 
 def _plain(value: Any) -> Any:

@@ -78,7 +78,8 @@ def screen(plan: Plan, session: Session, *, runs: int, certifying: int) -> Scree
     judged by few of them. A pair's score is the `excess` of its best event, at the `cautious` goal.
     """
     goals = [goal(plan, pair, certifying) for pair in range(len(plan.pairs))]
-    looks = [Look(session, pair, goals[pair], shard_runs=plan.shard_runs) for pair in range(len(plan.pairs))]
+    sizes = {"shard_runs": plan.shard_runs, "least_shard": plan.least_shard}
+    looks = [Look(session, pair, goals[pair], **sizes) for pair in range(len(plan.pairs))]
     witnesses = plan.certify_pairs
     if len(looks) <= witnesses:
         return Screened(tuple(looks), 0, ())

@@ -149,10 +149,9 @@ def spell(path: Path) -> str:
     return text
 
 
-def taken_over(paths: tuple[Path, ...], steps: bool = False) -> str:
+def taken_over(paths: tuple[Path, ...]) -> str:
     """What a feature of several coordinates is taken over, in words; where there may be more, that it is a part."""
-    whole = "output" if len(paths) < FEW else f"{len(paths)} entries of output"
-    return f"steps of {whole}" if steps else whole
+    return "output" if len(paths) < FEW else f"{len(paths)} entries of output"
 
 
 def rounded(column: Column) -> Column:

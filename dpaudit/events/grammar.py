@@ -272,10 +272,7 @@ class Expression(OfFields, kind="expression"):
 
 def _takes(each: Expression) -> bool:
     """Whether a word takes these parameters: one where it prints one, or one for each entry."""
-    entries = len(each.parts)
-    if len(each.by) != (entries if each.word == "less" else int("{by}" in WORDS[each.word].text)):
-        return False
-    if each.word == "modulo":
-        return each.by[0] > 0.0
-    known = each.word in ("ordered", "lag") and not any(isinstance(part, Expression) for part in each.parts)
-    return not known or (0 if each.word == "lag" else -entries - 1) < each.by[0] < entries
+    entries, nested = len(each.parts), any(isinstance(part, Expression) for part in each.parts)
+    inside = {"lag": (0.0,) < each.by < (entries,), "ordered": (-entries - 1.0,) < each.by < (entries,)}
+    right = each.by > (0.0,) if each.word == "modulo" else nested or inside.get(each.word, True)
+    return right and len(each.by) == (entries if each.word == "less" else int("{by}" in WORDS[each.word].text))

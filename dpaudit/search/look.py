@@ -56,6 +56,7 @@ SHARED = 0.5  # of the luck in a bound is not that of another event on the same 
 SEARCH_SHARE = 0.25  # where it is open: about what is expected to search
 PILOT_RUNS = 1 << 15  # outputs of a pair that screening holds, and that others than search look at
 PILOT_SHARD = 1 << 12
+COUNT_SHARD, MANY_SHARDS = 1 << 13, 64  # runs of a shard that is counted, at least, and how many shards there may be
 EVERY = 1 << 10  # more features than there are
 LEARN_FROM = 1 << 17  # runs to come, from which all features are counted first
 GROWTH = 3  # times as many runs as there were: the next that are counted, which judge what those before taught
@@ -304,8 +305,11 @@ class Look:
     numbered from `start`, so that two looks at pairs of the same index need not share a stream.
     """
 
-    def __init__(self, session: Session, pair: int, goal: Goal, *, shard_runs: int, start: int = 0) -> None:
+    def __init__(
+        self, session: Session, pair: int, goal: Goal, *, shard_runs: int, least_shard: int = 0, start: int = 0
+    ) -> None:
         self.session, self.pair, self.shard_runs = session, pair, shard_runs
+        self.least_shard = max(COUNT_SHARD, least_shard)
         self.now = Snapshot(goal)
         self._next = start
 
@@ -389,7 +393,7 @@ class Look:
 
     def _count(self, runs: int, tables: Tables) -> Integers:
         """What tables count of so many more runs."""
-        counts = self.session.counts(self._work(runs, self.shard_runs), tables)
+        counts = self.session.counts(self._work(runs, max(self.least_shard, runs // MANY_SHARDS)), tables)
         self.now = replace(self.now, runs=self.now.runs + runs)
         return counts
 

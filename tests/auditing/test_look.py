@@ -24,7 +24,7 @@ from dpaudit.running.guard import failure
 from dpaudit.search.crossfit import Coded, cross_fitted
 from dpaudit.search.explore import plan
 from dpaudit.search.goal import Goal
-from dpaudit.search.look import GROWTH, LEARN_FROM, SEARCH_SHARE, SETTLE_PART, SHARES, Look
+from dpaudit.search.look import COUNT_SHARD, GROWTH, LEARN_FROM, SEARCH_SHARE, SETTLE_PART, SHARES, Look
 from tests.auditing.looks import Drawn, look_at, vectors
 from tests.cases import for_each
 
@@ -130,6 +130,20 @@ def test_every_lot_of_runs_counts_scores_that_were_there_before_it_and_the_last_
 
 
 @pytest.mark.long
+@for_each(("least", "most"), [(0, 900_000 // 64), (100_000, 100_000)])
+def test_shards_that_are_counted_are_enough_for_many_workers_and_none_is_less_than_its_calls(
+    least: int, most: int
+) -> None:
+    session: Any = Drawn(coin, times=1_000)
+    look = Look(session, 0, Goal(PureDP(1.0), 4_000_000, 0.05), shard_runs=1 << 18, least_shard=least)
+    look.hold(100_000)
+    held = len(session.work)
+    look.count(900_000)
+    sizes = [shard.runs for shard in session.work[held:]]
+    assert max(sizes) <= most
+    assert sum(runs < (least or COUNT_SHARD) for runs in sizes) <= len(session.tables)  # what is left of each lot
+
+
 def test_equal_looks_find_equal_events() -> None:
     found, again = (each(shifted, 20_000)[0].proposal() for each in (closed, closed.__wrapped__))
     assert found == again

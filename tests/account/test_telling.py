@@ -54,6 +54,13 @@ BINS = Binning(np.array([0.0, 1.0], np.float32), (NONE,))
 PLAIN = features.Coordinate(())
 ODD = features.Coordinate((0,), -1e308)
 NEIGHBOURS = scores.Neighbours(PLAIN, ODD, BINS)
+
+
+def given(word: str, paths: tuple[Any, ...]) -> tuple[float, ...]:
+    """As many parameters as the word takes."""
+    return (1.0,) * (len(paths) if word == "less" else "{by}" in grammar.WORDS[word].text)
+
+
 FEATURES: tuple[Any, ...] = (
     *(features.Coordinate(path, centre) for path in PATHS for centre in (0.0, 1e308, -INF)),
     *(
@@ -61,7 +68,7 @@ FEATURES: tuple[Any, ...] = (
         features.Shape(NOTHING),
         features.Shape(MANY, (INF, 1.0)),
     ),
-    *(joint.ordered(paths, rank, rank == 1) for paths in (NOTHING, TWO, MANY) for rank in (0, -1, 1, 10**9)),
+    *(joint.ordered(paths, rank, rank == 1) for paths in (TWO, MANY) for rank in (0, -1, 1)),
     *(joint.above(paths, bound) for paths in (NOTHING, TWO, MANY) for bound in (INF, -INF, NAN, 0.5)),
     *(
         joint.Equal(*TWO),
@@ -71,7 +78,7 @@ FEATURES: tuple[Any, ...] = (
     *(joint.FirstOf(paths, number) for paths in (NOTHING, TWO, MANY) for number in (None, INF, 0.5)),
     *(joint.FirstOf(TWO, None, 5, "x" * 4_000), bits.LowestBit(), bits.LowestBit(MANY), bits.OnGrid((), 5e-324)),
     *(bits.BitScore((), (0.5, -INF)), bits.BitScore()),
-    *(grammar.Expression(word, paths, (3.0,)) for word in grammar.WORDS for paths in (TWO, MANY)),
+    *(grammar.Expression(word, paths, given(word, paths)) for word in grammar.WORDS for paths in (TWO, MANY)),
     grammar.Expression("sum", (grammar.Expression("less", TWO, (0.0, INF)), (5,))),
     *(bits.TrailingZeros((), edges) for edges in ((), (0.5, 1.0), (-INF, INF))),
     *(scores.Linear((), (), (), ()), scores.Linear(TWO, (INF, NAN), (0.0, INF), (1.0, NAN), "squares")),

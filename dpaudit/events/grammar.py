@@ -51,11 +51,10 @@ def steady(numbers: Reals) -> Reals:
     bits = np.ascontiguousarray(numbers).view(np.int64) + int(OFF * 2**LAST)
     bits &= -(2**LAST)
     made: Reals = bits.view(np.float64)
-    size = np.abs(numbers)
-    if size.max(initial=0.0) < 2.0 ** (52 - LAST):  # such whole numbers have no last bits
+    if not (np.abs(made) >= 2.0 ** (52 - LAST)).any():  # smaller whole numbers have no last bits
         return made
     whole = np.rint(numbers)
-    return np.where(np.abs(numbers - whole) <= WHOLE_BESIDE * size, whole, made)
+    return np.where(np.abs(numbers - whole) <= WHOLE_BESIDE * np.abs(numbers), whole, made)
 
 
 def _modulo(matrix: Reals, by: By) -> Reals:

@@ -217,10 +217,14 @@ def worth(now: Snapshot, more: int) -> bool:
         return proposal is None
     later = replace(now.goal, runs=now.goal.runs - more)
     feature = proposal.event.feature
-    bins, table, _ = now.plan.counted(feature, now.counts)
+    bins, table, learned = now.plan.counted(feature, now.counts)
     bound = _value(proposal, bins, table, later)
     cost = _value(proposal, bins, table, now.goal) - bound
     part = 1.0 - runs / (runs + more)
+    if runs + more <= SEARCH_SHARE * (runs + now.goal.runs):  # it costs little to see whether it was luck
+        sure = propose(feature, bins, table, later, thresholds_only=learned, luck=1.0)
+        if sure is None or _value(sure, bins, table, later) < bound - cost:
+            return True
     hope = _hope(now, proposal, later, part, cost + LEAST_HOPE)
     if hope > cost + LEAST_HOPE:
         return True

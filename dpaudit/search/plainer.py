@@ -32,21 +32,12 @@ from dpaudit.outputs.canonical import (
 from dpaudit.search.binning import binning
 from dpaudit.search.entries import coordinates_of, varies
 from dpaudit.search.goal import FEWEST_HITS, Goal, Spread
-from dpaudit.search.selection import (
-    BY_RATIO,
-    CHOSEN_Z,
-    MANY_CELLS,
-    Proposal,
-    cells_inside,
-    event_of,
-    luckiest,
-    proposals,
-)
+from dpaudit.search.selection import BY_RATIO, CHOSEN_Z, MANY_CELLS, Proposal, cells_inside, event_of, proposals
 
 EASIER = 0.02  # of the bound, at most, that an event which people can read may cost beside a better one
 AS_MANY = 0.8  # of the better event's hits, at least: a rarer one may be luck
 NAMED = 6  # values that a sentence names
-OF_TEN_Z = float(luckiest(np.array(10.0)))  # deviations of luck: one of five kinds is chosen, on either side
+OF_TEN_Z = 2.57  # deviations of luck, those of the luckiest of ten: one of five kinds is chosen, on either side
 LEVELS = np.array([1, 2, 4, 8, 16, 24, 32, 40, 48, 56, 60, 62, 63]) / 64  # of the numbers, at which two conditions part
 PLACES = 8  # entries of an output that conditions are tried of
 LONE = 3  # times as often as any other value: one that recurs alone
@@ -267,7 +258,8 @@ def pointed(proposal: Proposal, pilot: Pilot, goal: Goal) -> Proposal:
             value = values[times.argmax()]
             hits = np.array([[np.count_nonzero(each == value) for each in columns]], np.float64)
             lone = hits[0, 1 - p] == 0.0 and np.count_nonzero(LONE * times > times.max()) == 1
-            if readable(event) and not lone and hits[0, p] < own[0, p]:  # a threshold is as plain
+            most = own[0, p] / AS_MANY  # beyond it is another event, and a rare one was hardly seen here
+            if not lone and (hits[0, p] > most or (readable(event) and hits[0, p] < own[0, p])):  # as plain
                 continue
             ways = [
                 _scores(np.concatenate([own, hits]), runs, p, goal, z) for z in (0.0, *(() if lone else (CHOSEN_Z,)))

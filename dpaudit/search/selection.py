@@ -91,6 +91,7 @@ def proposals(
     thresholds_only: bool = False,
     closely: bool = True,
     rivals: float = 1.0,
+    luck: float = LUCK,
 ) -> tuple[tuple[float, Proposal] | None, ...]:
     """The best threshold or single value, and the best set of each order, the finest first; None where there is none.
 
@@ -106,7 +107,7 @@ def proposals(
         return ()
     tried = _tried(bins, sides, values, ALONE / rivals, thresholds_only=thresholds_only, closely=closely)
     events: list[tuple[float, Proposal] | None] = []
-    for top in _top(tried, goal, runs, rivals, surely(len(values.belief.share))):
+    for top in _top(tried, goal, runs, rivals, luck, surely(len(values.belief.share))):
         if top is None:
             events.append(None)
             continue
@@ -163,6 +164,7 @@ def _top(
     goal: Goal,
     runs: Reals,
     rivals: float,
+    part: float,
     sure_z: float,
 ) -> list[tuple[float, int, _Candidates, int, Point] | None]:
     """The best candidate of each kind of family: its score, its likelier side, the family, its index there, its point.
@@ -183,7 +185,7 @@ def _top(
     p, q = (np.minimum(hits / (many + 1.0), 1.0) for hits, many in ((tails.x, runs_p), (tails.y, runs_q)))
     lucky = luckiest(rivals * np.minimum(cells, (runs_p + runs_q) / (tails.x + tails.y)))
     # all of that luck is in an order that the counts made
-    luck = tails.spread(np.where(learned, 1.0, LUCK) * lucky)
+    luck = tails.spread(np.where(learned, 1.0, part) * lucky)
     scores = goal.predicted(p, q, luck)
     scores = np.where(np.concatenate([family.seen for *_, family in tried]) & (scores > -np.inf), scores, -np.inf)
     # they are worth what their own hits show without all of that luck, whatever is believed
@@ -250,16 +252,18 @@ class _Values:
     group: Places
     hits: Reals
     belief: Believed
+    one: Bools  # which hold one value
 
     def mirrored(self) -> "_Values":
         """The same for the other side as the likelier one."""
-        return _Values(self.group, self.hits[::-1], self.belief.mirrored())
+        return replace(self, hits=self.hits[::-1], belief=self.belief.mirrored())
 
     def single(self) -> _Candidates:
-        """Values one by one."""
-        both, group = self.hits.sum(axis=0), self.group
-        x = both * self.belief.share
-        tails = Tails(np.arange(len(both)), x + 0.5, both - x + 0.5, both * np.sqrt(self.belief.variance))
+        """Values one by one; the luckiest of many runs of numbers is the first in order of their ratio."""
+        at, group = np.flatnonzero(self.one), self.group
+        both = self.hits[:, at].sum(axis=0)
+        x = both * self.belief.share[at]
+        tails = Tails(at, x + 0.5, both - x + 0.5, both * np.sqrt(self.belief.variance[at]))
         return _Candidates(
             ONE_VALUE,
             self.hits,
@@ -312,7 +316,7 @@ def _values(bins: Binning, sides: Reals, alone: float, most: int = GROUPS) -> _V
     if len(used) == 0:
         return None
     hits = np.stack([np.bincount(group[used], weights=side[used]) for side in sides]).astype(np.float64)
-    return _Values(group, hits, believed(hits[0], hits[1], alone, single))
+    return _Values(group, hits, believed(hits[0], hits[1], alone, single), single)
 
 
 def groups_of(bins: Binning, both: Reals, most: int = GROUPS) -> tuple[Places, Bools]:

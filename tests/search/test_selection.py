@@ -20,11 +20,15 @@ from dpaudit.certify.coin_flip import epsilon_lower
 from dpaudit.claims import ApproximateDP, PureDP
 from dpaudit.events import Event
 from dpaudit.events.features import Coordinate
+from dpaudit.events.grammar import Expression
 from dpaudit.events.scores import Binning
 from dpaudit.outputs.canonical import Outputs, Pilot, token
 from dpaudit.outputs.encode import encode_batch, encode_objects
+from dpaudit.search.binning import Tables
+from dpaudit.search.explore import SearchPlan
 from dpaudit.search.goal import FEWEST_HITS, Goal, Spread
-from dpaudit.search.plainer import together
+from dpaudit.search.look import Snapshot, worth
+from dpaudit.search.plainer import pointed, together
 from dpaudit.search.selection import Proposal, Standing, cells_inside, groups_of, hoped, propose
 from tests.cases import for_each
 
@@ -326,6 +330,47 @@ def test_more_runs_choose_no_worse_event(runs: int, least: float) -> None:
         hits = [float(runs * law[inside].sum()) for law in (laws if found.p_side == "first" else laws[::-1])]
         shown, known = (goal.scores(*np.array(each)[:, None], runs, runs, 0.0)[0] for each in (hits, best))
         assert shown >= least * known, (seed, str(found.event))
+
+
+def lucky(runs: int, groups: list[Integers], deviations: float) -> Integers:
+    """The expected counts of Laplace noise, but groups of cells that show more for the side that is likelier there."""
+    counts = np.stack([np.append(np.rint(runs / 2 * law), 0) for law in map(of_laplace, (1.0, 0.0))], axis=1)
+    for cells in groups:
+        x, y = counts[cells].sum(axis=0)
+        moved = math.exp(deviations * math.sqrt(1.0 / x + 1.0 / y))
+        counts[cells, int(x > y)] = np.rint(counts[cells, int(x > y)] / moved)
+    return counts.astype(np.int64)
+
+
+def test_three_lucky_runs_of_numbers_among_hundreds_are_not_taken_for_a_better_event() -> None:
+    """Two of them in other folds vouch for the third: a cell of .02 was chosen before the half line."""
+    bins = Binning(EDGES.astype(np.float32))
+    group, _ = groups_of(bins, lucky(2_500_000, [], 0.0).sum(axis=1).astype(float))
+    cells = [np.flatnonzero(group == group[440] + more) for more in (0, 1, 6)]
+    found = proposed(bins, lucky(2_500_000, cells, 3.5), Goal(PureDP(1.0), 7_500_000, 0.001))
+    assert math.inf in map(abs, found.event.intervals[0])
+
+
+@for_each(("deviations", "more"), [(0.0, False), (2.7, True)])
+def test_a_search_does_not_end_early_where_luck_decides(deviations: float, more: bool) -> None:
+    """A tail from 3 on has the ratio of the half line, or by luck more; its mirror is a search that is over."""
+    bins = Binning(EDGES.astype(np.float32))
+    counts = lucky(1_000_000, [np.flatnonzero(np.arange(1_001) > np.searchsorted(EDGES, 3.0))], deviations)
+    chosen = SearchPlan(Tables(((FEATURE, bins),)), (False,), ())
+    now = Snapshot(Goal(PureDP(1.0), 9_000_000, 0.001), runs=1_000_000, plan=chosen, counts=counts)
+    assert worth(now, 1_500_000) == more
+
+
+def test_a_common_value_takes_no_rare_event_s_place() -> None:
+    """Of 62 outputs of the event among those held, luck is as large as what is seen of nine outputs in ten."""
+    sides = []
+    for others, late in ((0.1, 40), (0.65, 22)):
+        rows = np.zeros((1 << 14, 2))
+        rows[: int(others * len(rows)), 0] = 1.0
+        rows[-late:, 1] = 5.5 + np.arange(late) / 100.0
+        sides.append(encode_batch(rows, len(rows)))
+    rare = Proposal(Event(Expression("minus", ((1,), (0,))), ((5.0, np.inf),)), "first", "any", 2.2)
+    assert pointed(rare, Pilot(*sides), Goal(PureDP(1.0), 9_000_000, 0.001)) == rare
 
 
 def test_more_is_hoped_of_more_runs_and_none_of_what_is_known() -> None:

@@ -28,8 +28,8 @@ from dpaudit.search.binning import Tables
 from dpaudit.search.explore import SearchPlan
 from dpaudit.search.goal import FEWEST_HITS, Goal, Spread
 from dpaudit.search.look import Snapshot, worth
-from dpaudit.search.plainer import pointed, together
-from dpaudit.search.selection import Proposal, Standing, cells_inside, groups_of, hoped, propose
+from dpaudit.search.plainer import OF_TEN_Z, pointed, together
+from dpaudit.search.selection import Proposal, Standing, cells_inside, groups_of, hoped, luckiest, propose
 from tests.cases import for_each
 
 GOAL = Goal(PureDP(1.0), runs=100_000, alpha=0.05)
@@ -359,6 +359,11 @@ def test_a_search_does_not_end_early_where_luck_decides(deviations: float, more:
     chosen = SearchPlan(Tables(((FEATURE, bins),)), (False,), ())
     now = Snapshot(Goal(PureDP(1.0), 9_000_000, 0.001), runs=1_000_000, plan=chosen, counts=counts)
     assert worth(now, 1_500_000) == more
+
+
+def test_the_luck_of_ten_events_is_that_of_the_luckiest_of_them() -> None:
+    """It is told as a number, as nothing is computed where a module is imported."""
+    assert float(luckiest(np.array(10.0))) == pytest.approx(OF_TEN_Z, abs=0.005)
 
 
 def test_a_common_value_takes_no_rare_event_s_place() -> None:

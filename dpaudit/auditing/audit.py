@@ -15,7 +15,13 @@ from dpaudit.auditing.health.checks import check_compared, judge
 from dpaudit.auditing.health.pilot import constants, nearly_constant
 from dpaudit.auditing.health.processes import compare_twins
 from dpaudit.auditing.known import known_upper
-from dpaudit.auditing.other_witnesses import SELECTOR, Firsts, find_representation, first_calls
+from dpaudit.auditing.other_witnesses import (
+    SELECTOR,
+    Firsts,
+    begin_first_calls,
+    find_representation,
+    first_calls,
+)
 from dpaudit.auditing.probing import kept_back, looked_again
 from dpaudit.auditing.question import Plan, Question
 from dpaudit.auditing.search_stage import find_witness
@@ -134,6 +140,9 @@ def _answered(plan: Plan, session: Session, clock: Clock) -> tuple[Probe, int, O
     reserve = kept_back(plan, probe)
     clock.opened(session)
     clock.searching(session.engine)
+    session.engine.workers.start(plan.runs * probe.run_s)
+    if plan.stopping == "fixed":
+        begin_first_calls(plan, session, probe, reserve // 2)
     try:
         take = bet if plan.stopping == "anytime" else _search_and_certify
         return probe, reserve, take(plan, session, probe, probe.runs + reserve, clock)

@@ -5,9 +5,8 @@ runs is made in fresh processes, one each; where all of them tell their dataset,
 is a second witness, with a level of its own, proposed only where it promises more than every event on rounded values.
 """
 
-import os
-import time
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from dpaudit.processes.tasks import FreshTask
 from dpaudit.results.certification import Witness
 from dpaudit.results.observations import FIRST_CALLS, PROCESSES, Explored
 from dpaudit.running.streams import Shard, Stage
-from dpaudit.running.worker import BatchFailed
+from dpaudit.running.worker import BatchFailed, Probe
 from dpaudit.search.binning import Tables, binning
 from dpaudit.search.candidates import bit_binning, bit_features, bit_score, without_bits
 from dpaudit.search.goal import Goal
@@ -39,8 +38,8 @@ from dpaudit.search.selection import propose as propose_for
 SELECTOR = FIRST_CALLS  # of a witness that only fresh processes can show
 FROM, MANY_FROM = 25_000, 1_000_000  # runs of an audit in which some are fresh, and many, whatever runs it
 FEWEST, FEW, MANY = 8, 16, 32  # processes
-BUDGET_S, TIMED = 2.0, 6  # seconds that they may take; after so many it is known how long one does
-LOADED = 2.0  # times as long, and as the load has it, before there are fewer: load alone changes nothing
+PROBED = 2  # processes that tell what one takes
+BUDGET_S, LONGEST_S = 4.0, 40.0  # CPU seconds of all of them, or of the fewest: where these take more, there are none
 BY_CHANCE = 1e-4  # above it first calls that are all alike are no others than later ones
 START = 1 << 20  # numbers of their shards: no others in fresh processes have these
 
@@ -54,43 +53,56 @@ class Firsts:
     explored: tuple[Explored, ...] = ()
 
 
+def begin_first_calls(plan: Plan, session: Session, probe: Probe, most: int) -> None:
+    """Has the first calls made beside search, where it has one pair to search."""
+    if len(plan.pairs) == 1 and not constants(probe.pilots[0]).give_away:
+        work = _first_work(plan, session, 0, most)
+        session.begin_fresh(work, PROBED, partial(_fitting, len(work)))
+
+
+def _first_work(plan: Plan, session: Session, pair: int, most: int) -> list[FreshTask]:
+    """First calls on sides that coins draw; none where there are too few runs, or not enough tell the claim."""
+    engine, many = session.engine, plan.runs >= MANY_FROM
+    wanted = min(most, MANY if many else FEW)
+    if wanted < FEWEST or plan.runs < FROM or not (many or engine.isolated or engine.supervised):
+        return []
+    coins, _ = Shard(Stage.FRESH, pair, START, wanted).streams(session.job.seed)
+    sides = coins.integers(2, size=wanted).astype(np.bool_)
+    return [FreshTask(Shard(Stage.FRESH, pair, START + k, 1), (side,)) for k, side in enumerate(sides.tolist())]
+
+
+def _fitting(wanted: int, cpu_s: float) -> int:
+    """How many first calls there are where one takes so many seconds of CPU, whatever else runs."""
+    fits = max(FEWEST, int(BUDGET_S / max(cpu_s, 1e-6)))
+    return 0 if FEWEST * cpu_s > LONGEST_S else min(wanted, fits)
+
+
 def first_calls(plan: Plan, session: Session, pair: int, others: Pilot, most: int) -> Firsts:
     """The first calls of some fresh processes, `most` at the most, on sides that coins draw.
 
     They are a witness only where they are not like the `others`, the pair's runs that search has seen: of these there
     can be far more than processes.
     """
-    engine = session.engine
-    many = plan.runs >= MANY_FROM
-    wanted = min(most, MANY if many else FEW)
-    if wanted < FEWEST or plan.runs < FROM or not (many or engine.isolated or engine.supervised):
+    if not (work := _first_work(plan, session, pair, most)):
         return Firsts()
     claim = plan.claim_at(pair)
     try:
         processes_needed(lambda runs: plan.certifier.at(claim).refutable(runs, runs, claim, plan.fixed_level))
     except NoProcesses:
         return _told("in fresh processes not looked at: to refute the claim by them would take too many")
-    coins, _ = Shard(Stage.FRESH, pair, START, wanted).streams(session.job.seed)
-    sides = coins.integers(2, size=wanted).astype(np.bool_)
-    work = [FreshTask(Shard(Stage.FRESH, pair, START + k, 1), (side,)) for k, side in enumerate(sides.tolist())]
     firsts: list[Outputs] = []
     try:
-        firsts += session.fresh(work[:2])  # starts interpreters
-        times = [time.monotonic()]
-        for task in work[2:TIMED]:
-            firsts += session.fresh([task])
-            times.append(time.monotonic())
-        each = max(1e-6, float(np.diff(times).min()))
-        load = max(1.0, 2.0 * os.getloadavg()[0] / (os.cpu_count() or 1))  # processes that want each processor
-        fits = wanted if each * wanted <= LOADED * load * BUDGET_S else int(BUDGET_S / each)
-        firsts += session.fresh(work[TIMED : max(TIMED, session.decided("first calls", lambda: fits))])
+        firsts += session.fresh(work[:PROBED])
+        fits = session.decided("first calls", lambda: _fitting(len(work), session.fresh_cpu_s))
+        firsts += session.fresh(work[PROBED:fits])
     except BatchFailed:
         raise
     except (InvalidSpec, OutOfTime, UnsoundAudit) as error:
         return _told(f"in fresh processes not looked at ({type(error).__name__})", len(firsts))
     if len(firsts) < FEWEST:
-        why = f"in fresh processes not looked at: one takes more than {BUDGET_S / FEWEST:g} s to begin"
+        why = f"in fresh processes not looked at: one takes more than {LONGEST_S / FEWEST:g} s of CPU to begin"
         return _told(why, len(firsts))
+    sides = np.array([task.sides[0] for task in work])
     outputs, sides = concatenate(firsts), sides[: len(firsts)]
     pilot = Pilot(outputs.take(~sides), outputs.take(sides), sides, (len(firsts),))
     tokens = [Whole().column(side).tokens for side in (pilot.first, pilot.second)]

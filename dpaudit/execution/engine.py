@@ -6,18 +6,21 @@ same counts with any number of workers, any backend and any grouping.
 
 import math
 import os
+import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any, TypeVar
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Integers
 from dpaudit.data.pair import AdjacentPair, SealedPair
 from dpaudit.errors import InvalidSpec, MissingRequirement, OutOfTime, UnsoundAudit
+from dpaudit.execution.ahead import Ahead
 from dpaudit.execution.executor import Limit, Retry, TaskResult, Work, layered, thought
 from dpaudit.execution.journal import LOADED, Recorder, ShardCall, ShardStore, identity
 from dpaudit.mechanisms.protocol import Description, Mechanism
@@ -26,7 +29,7 @@ from dpaudit.processes import pools, tasks
 from dpaudit.processes.frames import BatchFailure, Done, KeptShard
 from dpaudit.processes.host import NO_FORKS
 from dpaudit.processes.pipes import FORKS
-from dpaudit.processes.pools import AsMade, InProcess, LostWorker, Pool, Processes, fresh_results, pickled, tried
+from dpaudit.processes.pools import AsMade, InProcess, LostWorker, Pool, Processes, pickled, tried
 from dpaudit.processes.tasks import FreshTask, left_alone, run_alone, run_task
 from dpaudit.processes.workers import Workers
 from dpaudit.running import alike
@@ -152,7 +155,8 @@ class Session:
         self._payload: bytes | None = None
         self._shown: alike.Shown = ()
         self.job = Job(uuid.uuid4().hex, seed, run_timeout_s, self._contents)
-        self.per_run, self._here = True, False
+        self.per_run = True
+        self.here = False  # it cannot be opened elsewhere
         self.pool_names: dict[str, None] = {}  # in their order
         self._identity: tuple[Any, ...] = ()
         self.lost = 0  # workers that died while they ran shards
@@ -164,12 +168,23 @@ class Session:
         self.least = 0  # runs of a shard that the start of its calls is worth
         self.asked_for = self.made = 0  # runs of all stages after the probe, also of those that broke; that came back
         self.certifying = False  # runs on a frozen event have been asked for
+        self.reproducible = False  # equal streams gave equal outputs
+        self.fresh_cpu_s = math.inf  # CPU seconds of the quickest fresh process
+        self._ahead: Ahead | None = None
+        self._begun: dict[Shard, Done] = {}
 
     def __enter__(self) -> "Session":
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._leave()
         self.job = replace(self.job, contents=None)  # nothing runs any more
+
+    def _leave(self) -> None:
+        """Lets go of fresh processes that were begun."""
+        if self._ahead is not None:
+            self._ahead.leave()
+        self._ahead, self._begun = None, {}
 
     @contextmanager
     def stage(self, name: str, runs: int) -> Iterator[None]:
@@ -180,6 +195,7 @@ class Session:
 
     def begin_alone(self, seed: int) -> None:
         """From here on a batched mechanism gets a call for each run, with the streams of this seed."""
+        self._leave()
         self.job = replace(self.job, alone=True, seed=seed)
 
     def probe(self, runs: int) -> Probe:
@@ -200,11 +216,12 @@ class Session:
         except InvalidSpec:
             if self.engine.supervised or self.engine.isolated or not self._sendable:
                 raise
-            self._here = True  # it cannot be opened elsewhere
+            self.here = True
             return self.probe(runs)
         self.run_s = min(first.seconds, second.seconds) / (pairs * each)
         self.check_s = min(first.check_s, second.check_s)
         same = all(identical(one, two) for (_, one), (_, two) in zip(first.results, second.results, strict=True))
+        self.reproducible = same
         return Probe(self.run_s, 2 * pairs * each, same, self.job.alone, tuple(pilot for _, pilot in first.results))
 
     @property
@@ -256,6 +273,22 @@ class Session:
         if self.engine.limit is None or not self.engine.limit.outside:
             return think(*given, **options)
         return thought(self.engine.recorder, self.engine.until, partial(think, *given, **options))
+
+    def begin_fresh(self, work: list[FreshTask], probed: int, fitting: Callable[[float], int]) -> None:
+        """Begins fresh processes that will be asked for, beside what is to come; nothing where they cannot be had now.
+
+        First `probed` of them, then as many as `fitting` says, given the CPU seconds of the quickest.
+        """
+        if work and FORKS and self.engine.n_jobs > 1:
+            with suppress(InvalidSpec):  # which is told to whoever asks for them
+                self._ahead = Ahead(self.engine.workers, self.sent_job(), work, self.engine.until, probed, fitting)
+
+    def begun_fresh(self) -> dict[Shard, Done]:
+        """What has come of them; nothing twice."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            self._begun = ahead.made()
+        return self._begun
 
     def fresh(self, work: list[FreshTask]) -> list[Outputs]:
         """The outputs of each task, made in a process of its own that has run nothing before."""
@@ -344,13 +377,22 @@ class Session:
     @property
     def _sendable(self) -> bool:
         """Whether a limit wants runs made where they can be ended, and the mechanism can be sent there."""
-        if not FORKS or self._here or self.engine.limit is None or not self.engine.limit.outside:
+        return self.engine.limit is not None and self.engine.limit.outside and self._travels
+
+    def shares(self) -> bool:
+        """Whether batched runs may be made in several processes: with copies of no noise, and of no accelerator."""
+        return self.reproducible and not on_accelerator() and self._travels
+
+    @property
+    def _travels(self) -> bool:
+        """Whether the mechanism can be sent to other processes, as far as is known."""
+        if not FORKS or self.here:
             return False
         try:
             self.sent_job()
         except InvalidSpec:
-            self._here = True
-        return not self._here
+            self.here = True
+        return not self.here
 
     def sent_job(self) -> Job:
         """The job as it travels, with its mechanism: pickled once."""
@@ -367,6 +409,12 @@ class Session:
             self.engine.progress.speed(self.run_s, runs)
 
 
+def on_accelerator() -> bool:
+    """Whether this process may have an accelerator at work: others would each set it up, and then share it."""
+    torch = sys.modules.get("torch")
+    return "jax" in sys.modules or (torch is not None and bool(torch.cuda.is_initialized()))
+
+
 @dataclass(frozen=True, slots=True)
 class ShardTasks:
     """Shards on the workers that fit the work, in tasks of some shards, or of a part of a slow one."""
@@ -375,12 +423,33 @@ class ShardTasks:
 
     def run(self, work: Work) -> Iterator[TaskResult]:
         session, engine = self.session, self.session.engine
-        runs, limit = sum(shard.runs for shard in work.shards), engine.limit
+        work_s = sum(shard.runs for shard in work.shards) * session.run_s
         alone, limited = session.per_run or engine.isolated, session.job.run_timeout_s is not None
-        pool = engine.workers.pool(runs * session.run_s, session.home_pool, alone=alone, limited=limited)
+
+        def where() -> Pool:
+            return engine.workers.pool(
+                work_s, session.home_pool, job=session.job, alone=alone, limited=limited, apart=session.shares
+            )
+
+        pool, came = where(), False
+        try:
+            for result in self._on(pool, work):
+                came = True
+                yield result
+        except InvalidSpec:
+            if came or alone or limited or engine.backend is not None or pool.name != "processes":
+                raise
+            session.here = True  # it can be sent, and not be opened
+            yield from self._on(where(), work)
+
+    def _on(self, pool: Pool, work: Work) -> Iterator[TaskResult]:
+        session, engine = self.session, self.session.engine
+        runs, limit = sum(shard.runs for shard in work.shards), engine.limit
         session.pool_names[pool.name] = None
         job = session.job_for(pool)
-        size = engine.task_runs or engine.workers.task_runs(runs, session.run_s, session.check_s, limit)
+        size = engine.task_runs or engine.workers.task_runs(
+            runs, session.run_s, session.check_s, limit, shared=pool.name != "sequential"
+        )
         speed = 0.0 if limit or not session.per_run or engine.task_runs else session.run_s, session.check_s
         calls = [(job, task, work.reducer, *part) for task, *part in work.parts.tasks(work.shards, *speed, size)]
 
@@ -420,7 +489,13 @@ class FreshProcesses:
         return Work(list(self._tasks))
 
     def run(self, work: Work) -> Iterator[TaskResult]:
-        engine = self._session.engine
-        tasks = [self._tasks[shard] for shard in work.shards]
-        for task, result in fresh_results(self._session.sent_job(), tasks, engine.n_jobs, engine.until, self._run):
+        session, engine = self._session, self._session.engine
+        begun = session.begun_fresh() if self._run is run_alone else {}
+        there = [shard for shard in work.shards if shard in begun]
+        left = [self._tasks[shard] for shard in work.shards if shard not in begun]
+        made = engine.workers.fresh(session.sent_job(), left, engine.until, self._run) if left else ()
+        for task, result in chain(((self._tasks[shard], begun.pop(shard)) for shard in there), made):
+            if isinstance(result, Done):
+                session.fresh_cpu_s = min(session.fresh_cpu_s, result.cpu_s)
+                ((_, result),) = result.results
             yield TaskResult(((task.shard, result),), len(task.sides), driver=engine.recorder.driver)

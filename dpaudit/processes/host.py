@@ -82,7 +82,7 @@ NO_FORKS = "processes of mechanisms need fork: Linux, macOS or WSL; dpaudit.audi
 PATIENCE_S = 5.0  # for a host that was asked to end
 START = "import sys; sys.path[:] = {path!r}; from dpaudit.processes.serving import serve; serve{pipes!r}"
 CHANGING = "PYTEST_CURRENT_TEST"  # the one variable that no library reads at its start, and that is new for every test
-MOST_RESTING = 4
+MOST_RESTING = max(4, 2 + (os.cpu_count() or 1))
 
 _RESTING: "list[Host]" = []  # of a driver: hosts without a process, for its next audit; they hold nothing of the last
 _LOCK = threading.Lock()
@@ -156,7 +156,8 @@ class Host:
     """The driver's end: one request, one answer, in turn."""
 
     def __init__(self, *, silent: bool, environment: Mapping[str, str]) -> None:
-        self.holds: set[str] = set()  # keys of jobs whose payload its process has
+        self.holds: set[str] = set()  # keys of jobs whose payload its process has,
+        self.opened: set[str] = set()  # and of those of which it has answered a task
         self.made_for = _made_for(silent, environment)
         self._mark, self._stops = new_mark(), 0
         theirs_in, self._to = pipe()
@@ -209,6 +210,7 @@ class Host:
     def rests(self) -> bool:
         """Whether its process has ended, with all that it has started, and the host is there; it holds no job then."""
         self.holds.clear()
+        self.opened.clear()
         if self._nonce:  # it is at work for an audit that broke off: nobody waits for that
             return False
         with suppress(Lost):

@@ -14,21 +14,22 @@ import sys
 import threading
 import time
 from collections import ChainMap, deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, suppress
 from dataclasses import replace
+from functools import partial
 from types import CodeType
 from typing import Any, ClassVar, Protocol
 
 from dpaudit.base import validate
 from dpaudit.errors import DpAuditError, InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.mechanisms.protocol import Mechanism
-from dpaudit.outputs.canonical import Pilot
+from dpaudit.outputs.canonical import Outputs, Pilot
 from dpaudit.processes.frames import Done, ProtocolError, TaskFailed, answered
 from dpaudit.processes.host import Host, Lost, ready, rest
 from dpaudit.processes.pipes import Request, watch
-from dpaudit.processes.tasks import FreshTask, as_error
+from dpaudit.processes.tasks import FreshTask, as_error, run_task
 from dpaudit.running import guard
 from dpaudit.running.pieces import Piece
 from dpaudit.running.worker import Job
@@ -94,19 +95,20 @@ class InProcess(Pool):
 class Processes:
     """Processes of this machine, and ours alone; each runs tasks in turn, or on threads of its own.
 
-    `anew`: every task in a process of its own. `spread` hosts share the tasks: more than run at a time, where it
-    matters that processes come from several interpreters. Threads of this process, `HostBackend`'s, each ask a host
-    and wait for its answer: of what a mechanism makes nothing but checked bytes comes here.
+    `anew`: every task in a process of its own. Threads of this process, `HostBackend`'s, each ask a host and wait for
+    its answer: of what a mechanism makes nothing but checked bytes comes here. Calls of `run` that are made at the same
+    time share the hosts.
     """
 
-    def __init__(self, workers: int = 1, *, silent: bool = True, anew: bool = False, spread: int = 0) -> None:
+    def __init__(self, workers: int = 1, *, silent: bool = True, anew: bool = False) -> None:
         self.name = "processes"
         self.threads = 1
         self.workers = workers
         self._hosts: deque[Host] = deque()  # those that rest, the one that has waited longest first
         self._busy: set[Host] = set()
-        self._turn = threading.Lock()
-        self._silent, self._spread = silent, max(spread, workers)
+        self._turn = threading.Condition()
+        self._closed = False
+        self._silent = silent
         self._kind = Request.RUN_FRESH if anew else Request.RUN
 
     def with_threads(self, threads: int) -> "Processes":
@@ -115,6 +117,23 @@ class Processes:
         self.name = "sequential" if threads == 1 else "threading"
         return self
 
+    def start(self, hosts: int) -> None:
+        """Starts hosts until there are so many; they take a moment to be there, and nobody waits for them yet."""
+        with self._turn:
+            self._closed = False
+            while len(self._hosts) + len(self._busy) < hosts:
+                self._hosts.append(ready(silent=self._silent, environment=_limits(self.workers)))
+
+    def unused(self) -> int:
+        """How many of the hosts have no process yet."""
+        with self._turn:
+            return sum(not host.holds for host in self._hosts)
+
+    def opened(self, job: Job) -> bool:
+        """Whether each worker has answered a task of this job."""
+        with self._turn:
+            return sum(job.key in host.opened for host in (*self._hosts, *self._busy)) >= self.workers
+
     def run(
         self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf, then: Then = lambda done: done
     ) -> Iterator[Any]:
@@ -122,22 +141,34 @@ class Processes:
             yield from results
 
     def numbered(
-        self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf, then: Then = lambda done: done
+        self,
+        function: Callable[..., Any],
+        tasks: list[Task],
+        until: float = math.inf,
+        then: Then = lambda done: done,
+        *,
+        hosts: int | None = None,
+        unused: bool = False,
     ) -> Iterator[tuple[int, list[Any]]]:
-        """The number of every group of tasks, with what they returned: groups of as many as there are threads."""
+        """The number of every group of tasks, with what they returned: groups of as many as there are threads.
+
+        So many `hosts` share them, more than run at a time where it matters that processes come from several
+        interpreters. `unused`: each task goes to a host that has no process yet, and keeps the new one; what no such
+        host is left for is not done.
+        """
         from dpaudit.processes.backend import HostBackend
 
         numbers = itertools.count()
         while tasks:
             in_time(until)
             groups = -(-len(tasks) // self.threads)
-            limits = _limits(self.workers)
-            while len(self._hosts) < min(self._spread, groups):
-                self._hosts.append(ready(silent=self._silent, environment=limits))
+            self.start(min(hosts or self.workers, groups))
             failed: list[Exception] = []
-            calls = self._calls(function, tasks, until, then, numbers, failed)
-            at_once = min(self.workers, len(self._hosts))
-            with closing(_driven(at_once, HostBackend(self.end_busy), calls, "n_jobs")) as outcomes:
+            mine: set[Host] = set()  # at work for this call
+            ask = partial(self._ask, function, until, then, failed, mine, unused)
+            calls = self._calls(tasks, ask, numbers, failed)
+            at_once = min(self.workers, hosts or self.workers, groups)
+            with closing(_driven(at_once, HostBackend(partial(end_all, mine)), calls, "n_jobs")) as outcomes:
                 for number, outcome in outcomes:
                     if isinstance(outcome, list):
                         yield number, outcome
@@ -146,49 +177,43 @@ class Processes:
             if failed:  # what the others had under way has come back
                 raise failed[0]
 
-    def end_busy(self) -> None:
-        """Ends the hosts that are at work; who waits for them is told so."""
-        for host in list(self._busy):
-            host.end()
-
     def close(self) -> None:
+        """Ends what is at work, and has the hosts rest."""
+        with self._turn:
+            self._closed = True
+            end_all(self._busy)
+            self._turn.notify_all()
         while self._hosts:
             rest(self._hosts.pop())
 
     def _calls(
-        self,
-        function: Callable[..., Any],
-        tasks: list[Task],
-        until: float,
-        then: Then,
-        numbers: Iterator[int],
-        failed: list[Exception],
+        self, tasks: list[Task], ask: Callable[..., Any], numbers: Iterator[int], failed: list[Exception]
     ) -> Iterator[Any]:
         """Calls of `_ask`, as long as there are tasks and none has failed."""
         from joblib import delayed
 
         while tasks and not failed:
             group, tasks[: self.threads] = tasks[: self.threads], []
-            yield delayed(self._ask)(next(numbers), function, group, until, then, failed)
+            yield delayed(ask)(next(numbers), group)
 
     def _ask(
         self,
-        number: int,
         function: Callable[..., Any],
-        group: list[Task],
         until: float,
         then: Then,
         failed: list[Exception],
+        mine: set[Host],
+        unused: bool,
+        number: int,
+        group: list[Task],
     ) -> tuple[int, list[Any] | Exception]:
         """What a host answers: results, or why there are none; its process is ended where it is at work still.
 
         Once one has failed no other is asked: joblib takes tasks ahead, and there is a host less.
         """
-        if failed:
-            return number, failed[0]
-        with self._turn:
-            host = self._hosts.popleft()
-            self._busy.add(host)
+        host = None if failed else self._taken(mine, unused)
+        if host is None:
+            return number, failed[0] if failed else LostWorker("there was no host to ask")
         heard = False
         try:
             self._send(host, function, group)
@@ -199,6 +224,7 @@ class Processes:
                 return number, as_error(results[0].kind, results[0].message)
             if len(results) != len(group) or not all(map(_fits, results, group)):
                 raise ProtocolError("an answer to another question")
+            host.opened.update(host.holds)
             return number, [then(each) for each in results]
         except (Lost, ProtocolError) as error:
             heard = False
@@ -209,10 +235,27 @@ class Processes:
         finally:
             with self._turn:
                 self._busy.remove(host)
+                mine.remove(host)
                 if heard:
                     self._hosts.append(host)
+                self._turn.notify()
             if not heard:
                 host.close()
+
+    def _taken(self, mine: set[Host], unused: bool) -> Host | None:
+        """A host that is free, or becomes so, or a new one; None where none is `unused`, or the pool is closed."""
+        with self._turn:
+            while not self._hosts and self._busy and not self._closed:
+                self._turn.wait()
+            if not self._hosts and not self._closed:
+                self._hosts.append(ready(silent=self._silent, environment=_limits(self.workers)))
+            host = next((each for each in self._hosts if not (unused and each.holds)), None)
+            if host is None or self._closed:
+                return None
+            self._hosts.remove(host)
+            self._busy.add(host)
+            mine.add(host)
+            return host
 
     def _send(self, host: Host, function: Callable[..., Any], group: list[Task]) -> None:
         """A request; the mechanism goes with the first of a job only."""
@@ -225,15 +268,25 @@ class Processes:
             host.send(Request.HOLD, pickle.dumps(new))
             new = {}
         bare = [(replace(task[0], contents=None), *task[1:]) if jobs else task for task in group]
-        kind = Request.COUNT if self._kind == Request.RUN and any(job.isolated for job in jobs) else self._kind
-        host.send(kind, cloudpickle.dumps((function, bare, self.threads, new)))
+        counts = self._kind == Request.RUN and function is run_task and any(job.isolated for job in jobs)
+        host.send(Request.COUNT if counts else self._kind, cloudpickle.dumps((function, bare, self.threads, new)))
+
+
+def end_all(hosts: Iterable[Host]) -> None:
+    """Ends hosts that are at work; who waits for them is told so."""
+    for host in list(hosts):
+        host.end()
 
 
 def _fits(result: Any, task: Task) -> bool:
     """Whether it may be what this task returned: its shards, and of the kind that was asked for."""
     if not isinstance(result, Done) or result.error is not None:
         return True
-    _, asked, reducer, *part = task
+    _, asked, *more = task
+    if isinstance(asked, FreshTask):
+        ((shard, outputs),) = result.results
+        return shard == asked.shard and isinstance(outputs, Outputs) and outputs.runs == len(asked.sides)
+    reducer, *part = more
     whole = [each for _, each in result.results if not isinstance(each, Piece)]
     right = all(isinstance(each, Pilot) is (reducer is None) for each in whole)
     right = right and (bool(part) or len(whole) == len(asked))
@@ -419,28 +472,3 @@ def _bytes_of(contents: Any) -> bytes:
 
 def _code(file: str, make: Callable[..., CodeType], values: tuple[Any, ...]) -> CodeType:
     return make(*values).replace(co_filename=file)
-
-
-INTERPRETERS = 2  # fresh ones, each with a hash seed of its own; the processes are shared among them
-PER_INTERPRETER = 8  # processes for which one more is started, where so many may run at once
-
-
-def fresh_results(
-    job: Job, work: Sequence[FreshTask], at_once: int, until: float, run: Callable[[Job, FreshTask], Any]
-) -> Iterator[tuple[FreshTask, Any]]:
-    """Each task with what `run` gives of it, made in a process of its own; the job carries what it runs, pickled.
-
-    Each imports the mechanism anew and makes its first runs, whatever others have kept: a few hosts load this package
-    and nothing of the user's, and each forks a process for every task, which opens the mechanism, runs it, and ends. So
-    many processes cost little more than the import of the mechanism.
-
-    Raises the error that a mechanism's process reported, `OutOfTime` past `until` (of `time.monotonic()`), and
-    `LostWorker` where a process was lost.
-    """
-    hosts = min(at_once, max(INTERPRETERS, len(work) // PER_INTERPRETER))
-    pool = Processes(hosts, anew=True, spread=INTERPRETERS)
-    try:
-        for number, (result,) in pool.numbered(run, [(job, task) for task in work], until):
-            yield work[number], result
-    finally:
-        pool.close()

@@ -22,7 +22,7 @@ from dpaudit import errors
 from dpaudit.data.pair import AdjacentPair, SealedPair
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms.protocol import Description, Mechanism
-from dpaudit.outputs.canonical import Outputs, Wanted
+from dpaudit.outputs.canonical import Wanted
 from dpaudit.processes.frames import WRITERS, Done, Sending, TaskFailed, answer
 from dpaudit.running import alike, guard
 from dpaudit.running.contents import digest_of_file, is_library
@@ -132,15 +132,15 @@ def _done(job: Job, run: Callable[[Worker], tuple[tuple[Shard, Any], ...]]) -> D
         return Done(error=(type(error).__name__, str(error)))
 
 
-def run_alone(job: Job, task: FreshTask) -> Outputs:
-    """The outputs of a process that has run nothing before."""
+def run_alone(job: Job, task: FreshTask) -> Done:
+    """The outputs of a process that has run nothing before, and the CPU seconds of its whole life."""
     sides = np.array(task.sides, np.bool_)
     with guard.alarms(job.run_timeout_s is not None):
         worker = worker_for(job)
         outputs = worker.one_by_one(task.shard.pair, sides, task.shard.streams(job.seed)[1])
     guard.disarm()
     check_code()
-    return outputs
+    return Done(((task.shard, outputs),), cpu_s=time.process_time())
 
 
 def left_alone(job: Job, task: FreshTask) -> dict[str, str]:

@@ -6,16 +6,22 @@ import math
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 from dpaudit.base.installed import lacking
 from dpaudit.errors import InvalidSpec, OutOfTime
 from dpaudit.processes.pools import IN_ONE_PROCESS, OURS, InProcess, Joblib, LostWorker, Pool, Processes, Task, Then
+from dpaudit.processes.tasks import FreshTask
 from dpaudit.running.pieces import CHECK_PART, LONGEST_TASK_S
+from dpaudit.running.worker import Job
 
-PARALLEL_FROM_S = 1.0  # below this much work, starting workers costs more than it saves
+PARALLEL_FROM_S = 1.0  # below this much work, starting workers costs more than it saves,
+SHARED_FROM_S = 0.02  # and below this much sharing it among those that have opened the mechanism
+TASKS = 4  # for each worker, at least, of work that is shared
+INTERPRETERS = 2  # that fresh processes come from, each with a hash seed of its own
+PER_INTERPRETER = 8  # fresh processes for which one more is started, where so many may run at once
 QUICK_S = 0.01  # up to which it costs little to see after every shard that the datasets are as they were
 LOCAL_SETTINGS = {"distributed.scheduler.allowed-failures": 0, "distributed.worker.daemon": False}
 TASK_S = 0.15  # a task lasts about this long: scheduling stays under half a percent of it
@@ -27,21 +33,58 @@ class Workers:
     def __init__(self, n_jobs: int, backend: str | None, *, silent: bool) -> None:
         self.n_jobs, self.backend = n_jobs, backend
         self.child = Processes(silent=silent).with_threads(1)
-        self._processes = Processes(n_jobs, silent=silent)
+        self._processes, self._fresh = Processes(n_jobs, silent=silent), Processes(n_jobs, silent=silent, anew=True)
         self.cluster = Dask(n_jobs) if backend == "dask" else None
 
     def close(self) -> None:
         """Ends them at once."""
-        self.child.close()
-        self._processes.close()
+        for each in (self.child, self._processes, self._fresh):
+            each.close()
         if self.cluster is not None:
             self.cluster.close()
 
-    def pool(self, work_s: float, home: Callable[[int], Pool], *, alone: bool, limited: bool) -> Pool:
-        """Where so many seconds of work run.
+    def start(self, work_s: float) -> None:
+        """Starts the processes that so many seconds of work will want; nobody waits for them here."""
+        if self.n_jobs > 1 and work_s >= PARALLEL_FROM_S and (self.backend is None or self.backend in OURS):
+            self._processes.start(self.n_jobs)
+
+    @property
+    def unused(self) -> int:
+        """How many workers that were started have no process yet."""
+        return self._processes.unused()
+
+    def fresh(
+        self, job: Job, work: Sequence[FreshTask], until: float, run: Callable[..., Any], *, stay: bool = False
+    ) -> Iterator[tuple[FreshTask, Any]]:
+        """Each task with what `run` gives of it, made in a process of its own; the job carries what it runs, pickled.
+
+        Each imports the mechanism anew and makes its first runs, whatever others have kept: a few hosts load this
+        package and nothing of the user's, and each forks a process for every task, which opens the mechanism, runs it,
+        and ends. So many processes cost little more than the import of the mechanism. Where they are to `stay`, they
+        are those of the `unused` workers, and no more tasks than these are done.
+
+        Raises the error that a mechanism's process reported, `OutOfTime` past `until` (of `time.monotonic()`), and
+        `LostWorker` where a process was lost.
+        """
+        pool, hosts = self._processes if stay else self._fresh, max(INTERPRETERS, len(work) // PER_INTERPRETER)
+        tasks: list[Task] = [(job, task) for task in work]
+        for number, (result,) in pool.numbered(run, tasks, until, hosts=len(work) if stay else hosts, unused=stay):
+            yield work[number], result
+
+    def pool(
+        self,
+        work_s: float,
+        home: Callable[[int], Pool],
+        *,
+        job: Job,
+        alone: bool,
+        limited: bool,
+        apart: Callable[[], bool],
+    ) -> Pool:
+        """Where so many seconds of work of a job run.
 
         `home` gives a pool of so many threads where the mechanism lives when nothing is parallel. `alone`: one run at a
-        time in each process; `limited`: each run has a time limit.
+        time in each process; `limited`: each run has a time limit; `apart` asks whether others may have processes, too.
         """
         if self.backend in OURS:
             return self._processes
@@ -51,12 +94,12 @@ class Workers:
             return home(1)
         if self.backend == "threading":
             return home(1 if limited else self.n_jobs)  # a process has one alarm, so limited runs take turns
-        if work_s < PARALLEL_FROM_S:
+        if work_s < (SHARED_FROM_S if self._processes.opened(job) else PARALLEL_FROM_S):
             return home(1)
-        return self._processes if alone or limited else home(self.n_jobs)
+        return self._processes if alone or limited or apart() else home(self.n_jobs)
 
-    def task_runs(self, runs: int, run_s: float, check_s: float, limited: object = None) -> int:
-        """Runs of a task: about `TASK_S` of work, more where datasets are large, and some tasks for each worker.
+    def task_runs(self, runs: int, run_s: float, check_s: float, limited: object = None, *, shared: bool) -> int:
+        """Runs of a task: about `TASK_S` of work, more where datasets are large, and `TASKS` for each that shares it.
 
         Where time is `limited`, one shard, if it is seen quickly after it that the datasets are as they were.
         """
@@ -64,7 +107,7 @@ class Workers:
             return 1
         if run_s <= 0.0:
             return runs
-        fair = max(1, runs // (4 * self.n_jobs)) if runs * run_s > PARALLEL_FROM_S else runs
+        fair = max(1, runs // (TASKS * self.n_jobs)) if shared else runs
         return max(1, min(fair, int(max(TASK_S, min(LONGEST_TASK_S, CHECK_PART * check_s)) / run_s)))
 
     def home(self, threads: int, *, outside: bool, limited: bool) -> Pool:

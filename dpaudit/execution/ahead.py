@@ -30,6 +30,7 @@ class Ahead:
         fitting: Callable[[float], int],
     ) -> None:
         self._workers, self._job, self._until, self._fitting = workers, job, until, fitting
+        self.shards = frozenset(task.shard for task in work)
         self._made: dict[Shard, Done] = {}
         self._over = False
         self._thread = threading.Thread(target=self._make, args=(list(work), probed), name="dpaudit-fresh", daemon=True)

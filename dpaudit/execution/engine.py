@@ -283,11 +283,12 @@ class Session:
             with suppress(InvalidSpec):  # which is told to whoever asks for them
                 self._ahead = Ahead(self.engine.workers, self.sent_job(), work, self.engine.until, probed, fitting)
 
-    def begun_fresh(self) -> dict[Shard, Done]:
-        """What has come of them; nothing twice."""
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None:
-            self._begun = ahead.made()
+    def begun_fresh(self, work: list[Shard]) -> dict[Shard, Done]:
+        """What has come of them; where they are others than this work, they are let go."""
+        if self._ahead is not None and self._ahead.shards.isdisjoint(work):
+            self._leave()
+        if self._ahead is not None:
+            self._ahead, self._begun = None, self._ahead.made()
         return self._begun
 
     def fresh(self, work: list[FreshTask]) -> list[Outputs]:
@@ -490,7 +491,7 @@ class FreshProcesses:
 
     def run(self, work: Work) -> Iterator[TaskResult]:
         session, engine = self._session, self._session.engine
-        begun = session.begun_fresh() if self._run is run_alone else {}
+        begun = session.begun_fresh(work.shards) if self._run is run_alone else {}
         there = [shard for shard in work.shards if shard in begun]
         left = [self._tasks[shard] for shard in work.shards if shard not in begun]
         made = engine.workers.fresh(session.sent_job(), left, engine.until, self._run) if left else ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tracemalloc
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,8 @@ import numpy as np
 import pytest
 
 from dpaudit import AdjacentPair, AuditSpec, PureDP, UnsoundAudit, batched
-from dpaudit.auditing import run_audit
+from dpaudit.auditing import probing, run_audit
+from dpaudit.auditing.question import Plan
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event, HitCounter
 from dpaudit.events.features import Coordinate
@@ -21,6 +23,8 @@ from dpaudit.outputs.canonical import token
 from dpaudit.processes.frames import Done
 from dpaudit.running.streams import Stage, shards
 from tests.cases import NIGHTLY, for_each
+
+OWN = np.random.default_rng(3)
 
 
 def noisy(data: float, rng: np.random.Generator) -> float:
@@ -56,6 +60,7 @@ WAYS: list[dict[str, Any]] = [
     {"n_jobs": 1, "task_runs": 1},
     {"n_jobs": 1, "backend": "sequential", "task_runs": 700},
     {"n_jobs": 2, "supervised": True, "backend": "threading", "task_runs": 500},
+    {"n_jobs": 16, "backend": "loky", "task_runs": 50},
 ]
 CASES = {  # mechanism, steps of the pairs that are screened, and runs; and the ways that are tried by day
     "several pairs": ((noisy, (1, 2, 3), 1_200), WAYS[1:2]),
@@ -176,8 +181,52 @@ def test_large_datasets_are_looked_at_after_longer_tasks() -> None:
         for check_s in (0.0, 0.001, 0.1, 60.0):
             shard = shards(Stage.SEARCH, 0, 1_000, 1_000)[0]
             session.learn(Done(((shard, None),), 0.001, check_s=check_s), shard.runs, outside=False)
-            found[check_s] = engine.workers.task_runs(10**9, session.run_s, session.check_s)
+            found[check_s] = engine.workers.task_runs(10**9, session.run_s, session.check_s, shared=False)
+        assert engine.workers.task_runs(400, session.run_s, 0.0, shared=True) == 100
     assert found == {0.0: 150_000, 0.001: 150_000, 0.1: 2_000_000, 60.0: 10_000_000}
+
+
+def seeded_by_itself(data: float, runs: int, rng: np.random.Generator) -> Any:
+    return data + OWN.laplace(size=runs)
+
+
+class OnlyHere:
+    """It can be sent to another process, and not be opened there."""
+
+    def __call__(self, data: float, runs: int, rng: np.random.Generator) -> Any:
+        return np.stack([np.full(runs, os.getpid()), data + rng.laplace(size=runs)], axis=1)
+
+    def __reduce__(self) -> Any:
+        return opened_in, (os.getpid(),)
+
+
+def opened_in(process: int) -> OnlyHere:
+    if os.getpid() != process:
+        raise OSError("not here")
+    return OnlyHere()
+
+
+def where_it_runs(mechanism: Any, **way: Any) -> tuple[list[str], set[float]]:
+    """The pools of work of some seconds, and the processes that outputs tell."""
+    with Engine(2, **way) as engine, engine.session(wrap(mechanism), (AdjacentPair(0, 1),), 5, None) as session:
+        probing.probe(plan_of(mechanism), session)
+        session.run_s = 1.0
+        pilot = session.pilot(shards(Stage.SEARCH, 0, 40, 10))
+        return list(session.pool_names), set(pilot.both.columns[min(pilot.both.columns, key=len)].values.tolist())
+
+
+def plan_of(mechanism: Any) -> Plan:
+    return AuditSpec(claim=PureDP(0.5), mechanism=wrap(mechanism), pairs=(AdjacentPair(0, 1),), runs=2_000).resolved()
+
+
+@pytest.mark.long
+def test_batched_runs_are_shared_by_processes_where_these_have_noise_of_their_own() -> None:
+    """A generator of the mechanism's own would be the same in each of them; what opens here alone stays here."""
+    assert where_it_runs(batched(many))[0] == ["processes"]
+    assert where_it_runs(batched(seeded_by_itself))[0] == ["threading"]
+    assert where_it_runs(batched(many), backend="threading")[0] == ["threading"]
+    names, processes = where_it_runs(batched(OnlyHere()))
+    assert (names, processes) == (["processes", "threading"], {float(os.getpid())})
 
 
 def test_there_are_never_more_shards_than_a_driver_holds_with_ease() -> None:

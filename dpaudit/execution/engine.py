@@ -58,9 +58,10 @@ class Engine:
 
     `n_jobs` counts workers as joblib does (-1: all processors). `backend` names a registered joblib backend. What is
     None is that of `joblib.parallel_config`, where the caller is in one; else there are all processors, and the choice
-    is by the work: sequential under a second of it, threads for batched mechanisms, processes of ours
-    (by the name loky too) for per-run ones. `supervised` keeps every mechanism out of this process; `isolation` is that
-    of `pools.isolates`, usual where supervised, and changes no count. `task_runs` fixes the grouping.
+    is by the work: sequential under a second of it, processes of ours (by the name loky too) for more; threads for
+    batched mechanisms that draw noise of their own, cannot be sent, or may use an accelerator. `supervised` keeps every
+    mechanism out of this process; `isolation` is that of `pools.isolates`, usual where supervised: no count changes.
+    `task_runs` fixes the grouping.
     """
 
     def __init__(

@@ -51,6 +51,7 @@ from dpaudit.search.plainer import finished, together
 from dpaudit.search.selection import Proposal, cells_inside, hoped, propose
 
 LEAST_HOPE = 1e-6  # of a bound: where there is nothing to lose, hardly any is enough
+SLIGHT = 5e-4  # part of a bound for which no search goes on, however little it would cost to certify with fewer runs
 SHARED = 0.5  # of the luck in a bound is not that of another event on the same outputs
 
 SEARCH_SHARE = 0.25  # where it is open: about what is expected to search
@@ -220,7 +221,7 @@ def worth(now: Snapshot, more: int) -> bool:
     feature = proposal.event.feature
     bins, table, learned = now.plan.counted(feature, now.counts)
     bound = _value(proposal, bins, table, later)
-    cost = _value(proposal, bins, table, now.goal) - bound
+    cost = max(_value(proposal, bins, table, now.goal) - bound, SLIGHT * bound)
     part = 1.0 - runs / (runs + more)
     if runs + more <= SEARCH_SHARE * (runs + now.goal.runs):  # it costs little to see whether it was luck
         sure = propose(feature, bins, table, later, thresholds_only=learned, luck=1.0)

@@ -141,8 +141,7 @@ def _answered(plan: Plan, session: Session, clock: Clock) -> tuple[Probe, int, O
     clock.opened(session)
     clock.searching(session.engine)
     session.engine.workers.start(plan.runs * probe.run_s)
-    if plan.stopping == "fixed":
-        begin_first_calls(plan, session, probe, reserve // 2)
+    begin_first_calls(plan, session, probe, reserve // 2)
     try:
         take = bet if plan.stopping == "anytime" else _search_and_certify
         return probe, reserve, take(plan, session, probe, probe.runs + reserve, clock)

@@ -54,10 +54,10 @@ class Firsts:
 
 
 def begin_first_calls(plan: Plan, session: Session, probe: Probe, most: int) -> None:
-    """Has the first calls made beside search, where it has one pair to search."""
-    if len(plan.pairs) == 1 and not constants(probe.pilots[0]).give_away:
-        work = _first_work(plan, session, 0, most)
-        session.begin_fresh(work, PROBED, partial(_fitting, len(work)))
+    """Has the first calls made beside search, where it has one pair to search and they will be asked for."""
+    wanted = len(plan.pairs) == 1 and plan.stopping == "fixed" and not constants(probe.pilots[0]).give_away
+    work = _first_work(plan, session, 0, most) if wanted else []
+    session.begin_fresh(work, PROBED, partial(_fitting, len(work)))
 
 
 def _first_work(plan: Plan, session: Session, pair: int, most: int) -> list[FreshTask]:

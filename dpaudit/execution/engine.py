@@ -278,8 +278,10 @@ class Session:
     def begin_fresh(self, work: list[FreshTask], probed: int, fitting: Callable[[float], int]) -> None:
         """Begins fresh processes that will be asked for, beside what is to come; nothing where they cannot be had now.
 
-        First `probed` of them, then as many as `fitting` says, given the CPU seconds of the quickest.
+        First `probed` of them, then as many as `fitting` says, given the CPU seconds of the quickest. Where none will
+        be asked for, the workers that were started open the mechanism.
         """
+        work = work or [FreshTask(Shard(Stage.FRESH, 0, k, 0), ()) for k in range(self.engine.workers.unused)]
         if work and FORKS and self.engine.n_jobs > 1:
             with suppress(InvalidSpec):  # which is told to whoever asks for them
                 self._ahead = Ahead(self.engine.workers, self.sent_job(), work, self.engine.until, probed, fitting)
@@ -288,8 +290,9 @@ class Session:
         """What has come of them; where they are others than this work, they are let go."""
         if self._ahead is not None and self._ahead.shards.isdisjoint(work):
             self._leave()
-        if self._ahead is not None:
-            self._ahead, self._begun = None, self._ahead.made()
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            self._begun = ahead.made()
         return self._begun
 
     def fresh(self, work: list[FreshTask]) -> list[Outputs]:

@@ -103,7 +103,7 @@ def feed_task(job: Job, task: tuple[Shard, ...], wanted: Wanted, tallies: bool, 
         (writer,) = WRITERS
         parts = []
         for shard in task:
-            writer.put([worker.opened.per_run, worker.batch, worker.opened.size], [])
+            writer.put([worker.opened.per_run, worker.batch(shard), worker.opened.size], [])
             parts.append(worker.feed(shard, Sending(shard.runs, wanted, tallies=tallies, writer=writer), part))
         writer.flush()
         return tuple((shard, so_far) for shard, so_far in zip(task, parts, strict=True) if so_far is not None)

@@ -28,7 +28,8 @@ from dpaudit.running.pieces import Piece, again, outputs_of, state_of, text_of
 from dpaudit.running.streams import Shard, calls, flips, parts, sides_of
 from dpaudit.running.watch import Reducer, Tally, added, begun
 
-BATCH = 1 << 14  # runs of both sides between two coin flips of a batched mechanism
+BATCH, LARGEST_BATCH = 1 << 14, 1 << 17  # runs of both sides between two coin flips of a batched mechanism
+CALLS = 16  # pairs of calls in a shard where that makes them larger: each costs some microseconds
 CELL = 1 << 11  # runs of a per-run mechanism whose outputs are in memory at a time, so that they stay in cache
 LARGE_CELL = 1 << 12  # for plain numbers, or a pilot that stores them all; both divide by 8, as coins do
 
@@ -145,10 +146,9 @@ class Worker:
             return Piece(part.stop, stream=state_of(rng)) if part.stop < shard.runs else None
         return self._stored(shard, flipped, rng, sink, part)
 
-    @property
-    def batch(self) -> int:
-        """Runs of both sides between two coin flips of a batched mechanism."""
-        return max(BATCH, self.opened.smallest_batch)
+    def batch(self, shard: Shard) -> int:
+        """Runs of both sides between two coin flips of a batched mechanism, in a shard."""
+        return max(BATCH, self.opened.smallest_batch, min(LARGEST_BATCH, shard.runs // CALLS))
 
     def one_by_one(self, pair: int, sides: Bools, rng: Rng) -> Outputs:
         """The outputs of runs on given sides, in their order; a batched mechanism gets a call for each stretch."""
@@ -216,7 +216,7 @@ class Worker:
         return run_each(self.opened.call, islice(data, stop - start) if stop % 8 else data, rng, wanted)
 
     def _batched(self, shard: Shard, coins: Rng, rng: Rng, sink: Sink) -> None:
-        for start, runs, side in calls(coins, shard.runs, self.batch, self.opened.size):
+        for start, runs, side in calls(coins, shard.runs, self.batch(shard), self.opened.size):
             with _ONE_AT_A_TIME if self.job.key in _REUSING else nullcontext():
                 outputs = self._call(shard.pair, side, runs, rng, sink.wanted)
             sink.call(start, outputs, side)

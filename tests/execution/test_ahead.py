@@ -70,6 +70,18 @@ def test_what_is_begun_comes_to_the_same_and_workers_keep_the_first_processes() 
     assert later == set(processes[:2])
 
 
+def test_workers_open_the_mechanism_where_no_fresh_process_will_be_asked_for() -> None:
+    with Engine(2) as engine, session_of(engine, counting) as session:
+        session.begin_fresh([], 2, lambda cpu_s: 0)  # none was started
+        engine.workers.start(60.0)
+        session.begin_fresh([], 2, lambda cpu_s: 0)
+        session.begun_fresh([Shard(Stage.FRESH, 0, 0, 0)])
+        assert (engine.workers.unused, session.pool_names) == (0, {})
+        session.run_s = 0.01  # less than a second of work is shared now
+        session.pilot(shards(Stage.SEARCH, 0, 40, 10))
+        assert list(session.pool_names) == ["processes"]
+
+
 def test_what_cannot_be_made_is_told_to_whoever_asks_and_what_nobody_asks_for_is_let_go() -> None:
     with Engine(2) as engine, session_of(engine, OnlyHere()) as session:
         session.begin_fresh(WORK, 2, lambda cpu_s: 6)

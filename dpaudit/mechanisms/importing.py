@@ -26,6 +26,7 @@ def import_reference(reference: str, folder: str | None = None) -> Any:
         raise InvalidSpec(f"write module:function, such as my_module:noisy_count, got {reference!r}")
     if folder is not None and folder not in sys.path:
         sys.path.insert(0, folder)
+    importlib.invalidate_caches()  # a module may be newer than the listing of its folder
     try:
         with _nothing_compiled(unless=is_own(reference)):
             value: Any = importlib.import_module(module_name)

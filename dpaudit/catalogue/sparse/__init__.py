@@ -36,58 +36,6 @@ def _above_threshold(data: Answers, rng: Rng, epsilon: float, threshold: float) 
     return tuple(output)
 
 
-def _no_threshold_noise(data: Answers, rng: Rng, epsilon: float, threshold: float) -> tuple[int, ...]:
-    output = []
-    for answer in data:
-        if answer + rng.laplace(scale=4.0 / epsilon) > threshold:
-            output.append(TOP)
-            break
-        output.append(BOTTOM)
-    return tuple(output)
-
-
-def _no_query_noise(data: Answers, rng: Rng, epsilon: float, threshold: float) -> tuple[int, ...]:
-    noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
-    output = []
-    for answer in data:
-        if answer > noisy_threshold:
-            output.append(TOP)
-            break
-        output.append(BOTTOM)
-    return tuple(output)
-
-
-def _half_noise(data: Answers, rng: Rng, epsilon: float, threshold: float) -> tuple[int, ...]:
-    noisy_threshold = threshold + rng.laplace(scale=1.0 / epsilon)
-    output = []
-    for answer in data:
-        if answer + rng.laplace(scale=2.0 / epsilon) > noisy_threshold:
-            output.append(TOP)
-            break
-        output.append(BOTTOM)
-    return tuple(output)
-
-
-def _no_halt(data: Answers, rng: Rng, epsilon: float, threshold: float) -> tuple[int, ...]:
-    noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
-    output = []
-    for answer in data:
-        is_top = answer + rng.laplace(scale=4.0 / epsilon) > noisy_threshold
-        output.append(TOP if is_top else BOTTOM)
-    return tuple(output)
-
-
-def _fresh_threshold(data: Answers, rng: Rng, epsilon: float, threshold: float) -> tuple[int, ...]:
-    output = []
-    for answer in data:
-        noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
-        if answer + rng.laplace(scale=4.0 / epsilon) > noisy_threshold:
-            output.append(TOP)
-            break
-        output.append(BOTTOM)
-    return tuple(output)
-
-
 def _threshold_released(data: Answers, rng: Rng, epsilon: float, threshold: float) -> tuple[float, float]:
     noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
     place = 0
@@ -144,18 +92,30 @@ above_threshold = in_room(
         once the noisy threshold is known it hides nothing, and every bottom costs epsilon / 4 of its own
         as AboveThreshold; the output is the noisy threshold and the number of bottoms""",
     no_threshold_noise=Twin(
-        code=by_rule(Rule(lambda epsilon, c: (0.0, 4.0 / epsilon)), _no_threshold_noise),
+        code=by_rule(Rule(lambda epsilon, c: (0.0, 4.0 / epsilon))),
+        edit={"noisy_threshold =": None, "noisy_threshold": "threshold"},
         default_pair=([0, 0, 0, 0, 0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 1, 1, 1, 1, 0]),
     ),
     no_query_noise=Twin(
-        code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 0.0)), _no_query_noise), default_pair=([0, 1], [1, 0])
+        code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 0.0))),
+        edit={" + rng.laplace(scale=4.0 / epsilon)": ""},
+        default_pair=([0, 1], [1, 0]),
     ),
-    half_noise=Twin(code=by_rule(Rule(lambda epsilon, c: (1.0 / epsilon, 2.0 / epsilon)), _half_noise)),
+    half_noise=Twin(
+        code=by_rule(Rule(lambda epsilon, c: (1.0 / epsilon, 2.0 / epsilon))),
+        edit={"2.0 / epsilon": "1.0 / epsilon", "4.0 / epsilon": "2.0 / epsilon"},
+    ),
     fresh_threshold=Twin(
-        code=by_rule(Rule(ONE_TOP.noises, "each answer"), _fresh_threshold), default_pair=([-2] * 12, [-1] * 12)
+        code=by_rule(Rule(ONE_TOP.noises, "each answer")),
+        edit={
+            "    noisy": "    output = []\n    for answer in data:\n        noisy",
+            "    output = []\n    for answer in data:\n": "",
+        },
+        default_pair=([-2] * 12, [-1] * 12),
     ),
     no_halt=Twin(
-        code=by_rule(Rule(ONE_TOP.noises, "once", halts=False), _no_halt),
+        code=by_rule(Rule(ONE_TOP.noises, "once", halts=False)),
+        edit={"            break\n        ": "        else:\n            "},
         default_pair=([1] * 4 + [-1] * 4, [2] * 4 + [-2] * 4),
     ),
     threshold_released=Twin(

@@ -163,19 +163,6 @@ def _value_beside_gap_runs(data: Answers, runs: int, rng: Rng, epsilon: float, t
     return np.ma.MaskedArray(values.T, mask=hidden.T)
 
 
-def _exact_gap(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> dict[int, float]:
-    sigma = 2.0 * c / epsilon
-    noisy_threshold = threshold + rng.laplace(scale=sigma)
-    output: dict[int, float] = {}
-    for place, answer in enumerate(data):
-        if answer + rng.laplace(scale=2.0 * sigma) >= noisy_threshold:
-            output[place] = answer - noisy_threshold
-            noisy_threshold = threshold + rng.laplace(scale=sigma)
-        if len(output) >= c:
-            break
-    return output
-
-
 gap_sparse = in_room(
     name="gap_sparse",
     title="Sparse that also gives away the gaps: how far each top is above its noisy threshold",
@@ -202,10 +189,10 @@ gap_sparse = in_room(
     ),
     exact_gap=Twin(
         code=Code(
-            _exact_gap,
-            partial(released, rule=GAP, value=lambda rng, answer, seen, **_: answer - seen.level),
-            partial(tops_loss, rule=GAP, top=exact_gap_ratio),
+            sampler=partial(released, rule=GAP, value=lambda rng, answer, seen, **_: answer - seen.level),
+            loss=partial(tops_loss, rule=GAP, top=exact_gap_ratio),
         ),
+        edit={"= noisy_answer - ": "= answer - "},
         default_pair=([0] * 5 + [1], [1] * 5 + [0]),
     ),
 )
@@ -232,28 +219,6 @@ def _numeric_loss(
     before, after = np.asarray(first, float), np.asarray(second, float)
     costs = np.abs(before - after) * epsilon / (scale * c)
     return one_threshold_loss(before, after, c, threshold, *rule.noises(epsilon, c), costs)
-
-
-def _value_not_paid(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> dict[int, float]:
-    noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
-    output: dict[int, float] = {}
-    for place, answer in enumerate(data):
-        if answer + rng.laplace(scale=4.0 * c / epsilon) >= noisy_threshold:
-            output[place] = answer + rng.laplace(scale=c / epsilon)
-            if len(output) >= c:
-                break
-    return output
-
-
-def _exact_value(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> dict[int, float]:
-    noisy_threshold = threshold + rng.laplace(scale=3.0 / epsilon)
-    output: dict[int, float] = {}
-    for place, answer in enumerate(data):
-        if answer + rng.laplace(scale=6.0 * c / epsilon) >= noisy_threshold:
-            output[place] = float(answer)
-            if len(output) >= c:
-                break
-    return output
 
 
 def _exact(rng: Rng, answer: float, seen: Seen, **_: Any) -> Reals:
@@ -283,13 +248,14 @@ numeric_sparse = in_room(
         as numeric Sparse, but a top is given away as it is""",
     value_not_paid=Twin(
         code=Code(
-            _value_not_paid,
-            partial(released, rule=NOT_PAID, value=partial(_fresh_value, scale=1.0)),
-            partial(_numeric_loss, rule=NOT_PAID, scale=1.0),
-        )
+            sampler=partial(released, rule=NOT_PAID, value=partial(_fresh_value, scale=1.0)),
+            loss=partial(_numeric_loss, rule=NOT_PAID, scale=1.0),
+        ),
+        edit={"3.0 / epsilon": "2.0 / epsilon", "6.0 * c": "4.0 * c", "3.0 * c": "c"},
     ),
     exact_value=Twin(
-        code=Code(_exact_value, partial(released, rule=NUMERIC, value=_exact), unbounded),
+        code=Code(sampler=partial(released, rule=NUMERIC, value=_exact), loss=unbounded),
+        edit={"answer + rng.laplace(scale=3.0 * c / epsilon)": "float(answer)"},
         default_pair=([1, 1], [2, 0]),
     ),
 )

@@ -334,7 +334,9 @@ def edited(program: Program, name: str, edit: Edit) -> Program:
     source, pattern, put = "".join(lines), re.compile("|".join(texts)), [new or "" for new in changes.values()]
     if len({found.lastindex for found in pattern.finditer(source)}) < len(put):
         raise ValueError(f"{program.__name__} does not have all of {', '.join(map(repr, changes))}")
-    text = "\n" * (line - 1) + pattern.sub(lambda found: put[int(found.lastindex or 0) - 1], source)
+    modules = {word: value.__name__ for word, value in program.__globals__.items() if inspect.ismodule(value)}
+    text = "".join(f"import {module} as {word}\n" for word, module in modules.items())  # calls are compiled by these
+    text += "\n" * (line - 1 - len(modules)) + pattern.sub(lambda found: put[int(found.lastindex or 0) - 1], source)
     file, made = f"<{name} of {program.__module__}, edited from {program.__name__}>", dict[str, Any]()
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(compile(text, file, "exec", dont_inherit=True), program.__globals__, made)

@@ -247,11 +247,6 @@ def _rounded_count(data: int, rng: Rng, epsilon: float, least: int) -> int:
     return noisy if noisy >= least else 0
 
 
-def _rounded_to_truth(data: int, rng: Rng, epsilon: float, least: int) -> int:
-    noisy = data + int(rng.laplace(scale=1.0 / epsilon))
-    return noisy if noisy >= least else 0
-
-
 def _suppressed_by_truth(data: int, rng: Rng, epsilon: float, least: int) -> int:
     return round(data + rng.laplace(scale=1.0 / epsilon)) if data >= least else 0
 
@@ -311,7 +306,9 @@ rounded_count = in_room(
     suppressed_by_truth: A noisy count, suppressed where the true count is small
         whether it is suppressed is an exact comparison: a count just below the limit is never published
         0 where the true count is below `least`; else the count plus one draw of Lap(1 / epsilon), rounded""",
-    rounded_to_truth=Twin(code=Code(_rounded_to_truth, _rounded_to_truth_runs, _rounded_to_truth_loss)),
+    rounded_to_truth=Twin(
+        code=Code(sampler=_rounded_to_truth_runs, loss=_rounded_to_truth_loss), edit={"round(data + ": "data + int("}
+    ),
     suppressed_by_truth=Twin(
         code=Code(_suppressed_by_truth, _suppressed_by_truth_runs, _suppressed_by_truth_loss), default_pair=(5, 4)
     ),

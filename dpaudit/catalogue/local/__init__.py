@@ -236,12 +236,6 @@ def _asked_twice_loss(first: int, second: int, keep: float) -> float:
     return 2.0 * _randomised_response_loss(first, second, keep)
 
 
-def _fair_coin(data: int, rng: Rng, keep: float) -> int:
-    if rng.random() < keep:
-        return data
-    return int(rng.integers(2))
-
-
 def _one_sided(data: int, rng: Rng, keep: float) -> int:
     if data == 1 and rng.random() >= keep:
         return 0
@@ -281,7 +275,7 @@ randomised_response = in_room(
     flipped=Harmless(on=lambda data, keep: 1 - data),
     applied_twice=Harmless(code=Code(_applied_twice, _applied_twice_runs, _applied_twice_loss)),
     asked_twice=Twin(code=Code(_asked_twice, _asked_twice_runs, _asked_twice_loss)),
-    fair_coin=Twin(code=Code(_fair_coin), at=lambda data, keep: {"keep": (1.0 + keep) / 2.0}),
+    fair_coin=Twin(edit={"1 - data": "int(rng.integers(2))"}, at=lambda data, keep: {"keep": (1.0 + keep) / 2.0}),
     one_sided=Twin(code=Code(_one_sided, _one_sided_runs, unbounded)),
 )
 

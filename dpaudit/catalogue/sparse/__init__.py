@@ -12,7 +12,7 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Reals
-from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin, edited
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import BASSI, EPSILON
 from dpaudit.catalogue.sparse.lyu import sparse_lyu_1, sparse_lyu_7, sparse_monotone
@@ -131,22 +131,6 @@ def _reals(name: str, value: object) -> list[float]:
     return [validate.real(f"{name}[{place}]", each) for place, each in enumerate(value)]
 
 
-def _sparse(data: Answers, rng: Rng, epsilon: float, thresholds: Sequence[float], c: int) -> tuple[int, ...]:
-    sigma = 2.0 * c / epsilon
-    noise = rng.laplace(scale=sigma)
-    output, count = [], 0
-    for answer, threshold in zip(data, thresholds, strict=True):
-        if answer + rng.laplace(scale=2.0 * sigma) >= threshold + noise:
-            output.append(TOP)
-            count += 1
-            noise = rng.laplace(scale=sigma)
-        else:
-            output.append(BOTTOM)
-        if count >= c:
-            break
-    return tuple(output)
-
-
 def _less(call: Callable[..., Any], datasets: int = 1) -> Callable[..., Any]:
     """What takes one threshold, on answers less their thresholds: `given` starts with this many datasets."""
 
@@ -170,7 +154,18 @@ sparse_thresholds = in_room(
         "with sigma = 2 c / epsilon: all thresholds get one draw of Lap(sigma), anew after each top, "
         "each answer Lap(2 sigma); halt at the c-th top; with c = 1 it is AboveThreshold"
     ),
-    code=_by_rule(RIGHT)._replace(program=_sparse),
+    code=_by_rule(RIGHT)._replace(
+        program=edited(
+            sparse.program,
+            "_sparse_thresholds",
+            {
+                "threshold: float": "thresholds: list[float]",
+                "noisy_threshold = threshold + rng": "noise = rng",
+                "answer in data": "answer, threshold in zip(data, thresholds, strict=True)",
+                ">= noisy_threshold": ">= threshold + noise",
+            },
+        )
+    ),
     parameters=(
         EPSILON,
         Parameter("thresholds", [0, 10] * 8, "units of the answers", "what each answer is compared with", _reals),

@@ -63,10 +63,6 @@ def _one_sided_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivit
     return rng.standard_exponential(runs) * (sensitivity / epsilon) + data
 
 
-def _moved_up(data: float, rng: Rng, epsilon: float, sensitivity: float, shift: float) -> float:
-    return data + shift + rng.laplace(scale=sensitivity / epsilon)
-
-
 def _clipped(data: float, rng: Rng, epsilon: float, sensitivity: float, reach: float) -> float:
     noise = rng.laplace(scale=sensitivity / epsilon)
     return data + max(-reach, min(reach, noise))
@@ -181,7 +177,11 @@ laplace = in_room(
     relative_noise=Twin(code=Code(_relative_noise, _relative_noise_runs, _relative_noise_loss), default_pair=(0, 1)),
     clipped_noise=Twin(code=Code(_clipped, _clipped_runs, unbounded), parameters=(REACH,)),
     one_sided=Twin(code=Code(sampler=_one_sided_runs, loss=unbounded), edit={"laplace(scale=": "exponential("}),
-    moved_up=Harmless(code=Code(_moved_up), on=lambda data, shift, **_: data + shift, parameters=(SHIFT,)),
+    moved_up=Harmless(
+        edit={") ->": ", shift: float) ->", "data +": "data + shift +"},
+        on=lambda data, shift, **_: data + shift,
+        parameters=(SHIFT,),
+    ),
     few_seeds=Twin(code=Code(_few_seeds, _few_seeds_runs, unbounded)),
     rounded_first=Twin(on=lambda data, step, **_: step * round(data / step), parameters=(STEP,), default_pair=(10, 11)),
     rounded_noise=Twin(code=Code(_rounded_noise, _rounded_noise_runs, _rounded_noise_loss), default_pair=(10.0, 9.5)),

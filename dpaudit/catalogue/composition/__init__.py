@@ -179,10 +179,7 @@ def _nonnegative_count(data: int, rng: Rng, epsilon: float) -> float:
 
 
 def _drawn_again(data: int, rng: Rng, epsilon: float) -> float:
-    while True:
-        noisy = data + rng.laplace(scale=1.0 / epsilon)
-        if noisy >= 0.0:
-            return noisy
+    return _draws_counted(data, rng, epsilon)[0]
 
 
 def _draws_counted(data: int, rng: Rng, epsilon: float) -> tuple[float, float]:

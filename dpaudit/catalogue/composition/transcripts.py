@@ -15,8 +15,8 @@ from dpaudit.catalogue.composition.counts import in_room
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import BASSI, HAGHTALAB
-from dpaudit.catalogue.sparse.lyu import FOUR, ONE, THREE
-from dpaudit.catalogue.sparse.runs import BOTTOM, LYU, NEIGHBOURS, THRESHOLD, TOP, TOPS, Answers, bits, compared_values
+from dpaudit.catalogue.sparse.lyu import FOUR, ONE, THREE, sparse_lyu_1
+from dpaudit.catalogue.sparse.runs import LYU, NEIGHBOURS, THRESHOLD, TOPS, Answers, bits, compared_values
 from dpaudit.catalogue.sparse.values import bits_loss
 from dpaudit.claims import ApproximateDP, PureDP, Relation, compose_optimal
 from dpaudit.losses.comparisons import one_threshold_laws
@@ -290,20 +290,14 @@ leaky_responses = in_room(
 EPSILON = Parameter("epsilon", 1.0, "nats", "the claim on one of the two runs")
 
 
-def _sparse_twice(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> dict[int, int]:
-    output: dict[int, int] = {}
-    for start in (0, len(data)):
-        noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
-        count = 0
-        for place, answer in enumerate(data):
-            if answer + rng.laplace(scale=4.0 * c / epsilon) >= noisy_threshold:
-                output[start + place] = TOP
-                count += 1
-                if count >= c:
-                    break
-            else:
-                output[start + place] = BOTTOM
-    return output
+def _sparse_twice(data: Answers, rng: Rng, **given: Any) -> dict[int, int]:
+    outputs = [sparse_lyu_1.program(data, rng, **given) for _ in range(2)]
+    return {run * len(data) + place: bit for run, output in enumerate(outputs) for place, bit in enumerate(output)}
+
+
+def _lyu_3_and_4(data: Answers, rng: Rng, **given: Any) -> dict[int, float]:
+    values, bits = (each.program(data, rng, **given) for each in (sparse_lyu_1.lyu_3, sparse_lyu_1.lyu_4))
+    return {**values, **{len(data) + place: bit for place, bit in enumerate(bits)}}
 
 
 def _sparse_twice_runs(data: Answers, runs: int, rng: Rng, epsilon: float, threshold: float, c: int) -> Masked:
@@ -312,30 +306,6 @@ def _sparse_twice_runs(data: Answers, runs: int, rng: Rng, epsilon: float, thres
 
 def _sparse_twice_loss(first: Answers, second: Answers, epsilon: float, threshold: float, c: int) -> float:
     return 2.0 * bits_loss(first, second, threshold, c, rule=ONE, epsilon=epsilon)
-
-
-def _lyu_3_and_4(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> dict[int, float]:
-    output: dict[int, float] = {}
-    noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
-    count = 0
-    for place, answer in enumerate(data):
-        noisy_answer = answer + rng.laplace(scale=2.0 * c / epsilon)
-        if noisy_answer >= noisy_threshold:
-            output[place] = noisy_answer
-            count += 1
-            if count >= c:
-                break
-    noisy_threshold = threshold + rng.laplace(scale=4.0 / epsilon)
-    count = 0
-    for place, answer in enumerate(data):
-        if answer + rng.laplace(scale=4.0 / (3.0 * epsilon)) >= noisy_threshold:
-            output[len(data) + place] = TOP
-            count += 1
-            if count >= c:
-                break
-        else:
-            output[len(data) + place] = BOTTOM
-    return output
 
 
 def _lyu_3_and_4_runs(data: Answers, runs: int, rng: Rng, epsilon: float, threshold: float, c: int) -> Masked:

@@ -11,6 +11,7 @@ from dpaudit.base import validate
 from dpaudit.base.arrays import Bits, Reals
 from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, random_bits
+from dpaudit.catalogue.promises import unless_same
 from dpaudit.claims import PureDP, Relation
 
 _WORD = 0xFFFFFFFF
@@ -113,10 +114,6 @@ def _only_set_bits_runs(data: int, runs: int, rng: Rng, f: float, bits: int, has
     return random_bits(filter_of(data, bits, hashes), runs, rng, 1.0 - f / 2.0, 0.0).T
 
 
-def _only_set_bits_loss(first: int, second: int, f: float, bits: int, hashes: int) -> float:
-    return math.inf if any(_differing(first, second, bits, hashes)) else 0.0
-
-
 rappor_one_time = Entry(
     module="dpaudit.catalogue.local",
     name="rappor_one_time",
@@ -137,7 +134,7 @@ rappor_one_time = Entry(
         each 1 of the filter: 1 with probability 1 - f / 2, otherwise 0; each 0 as it is""",
     half_f=Twin(code=Code(_half_f), at=lambda data, f, **_: {"f": f / 2.0}),
     only_set_bits=Twin(
-        code=Code(sampler=_only_set_bits_runs, loss=_only_set_bits_loss),
+        code=Code(sampler=_only_set_bits_runs, loss=unless_same(lambda data, f, **given: filter_of(data, **given))),
         edit={"(bit, rng, f)": "(1, rng, f) if bit else 0"},
     ),
 )

@@ -285,10 +285,6 @@ def _sum_for_average(data: Records, rng: Rng, epsilon: float) -> int:
     return pick([-epsilon * len(data) * total / 2.0 for total in totals], rng)
 
 
-def _regularised(data: Records, rng: Rng, epsilon: float, penalty: float) -> int:
-    return pick([-epsilon * len(data) * (_average(data, h) + penalty * h) / 2.0 for h in HYPOTHESES], rng)
-
-
 def _regularised_law(data: Records, epsilon: float, penalty: float) -> Reals:
     return exponential(-average_losses(data) - penalty * np.arange(3.0), epsilon * len(data) / 2.0)
 
@@ -346,7 +342,11 @@ exponential_mechanism_learning = in_room(
         default_pair=([0, 0, 0, 1, 4], [1, 0, 0, 1, 4]),
     ),
     loss_released=Twin(code=told_exactly(_learning, _law, average_losses)),
-    regularised=Harmless(code=by_law(_regularised_law, _regularised), parameters=(PENALTY,)),
+    regularised=Harmless(
+        code=by_law(_regularised_law),
+        edit={") ->": ", penalty: float) ->", "_average(data, h)": "(_average(data, h) + penalty * h)"},
+        parameters=(PENALTY,),
+    ),
     n_left_out=Harmless(
         code=by_law(lambda data, epsilon: _law(data, epsilon / len(data))),
         edit={" * len(data)": ""},

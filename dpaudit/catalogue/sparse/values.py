@@ -137,22 +137,6 @@ def _gap_of(rng: Rng, answer: float, seen: Seen, **_: Any) -> Reals:
     return seen.noisy - seen.level
 
 
-def _value_beside_gap(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> dict[int, float]:
-    sigma = 2.0 * c / epsilon
-    noisy_threshold = threshold + rng.laplace(scale=sigma)
-    gaps: dict[int, float] = {}
-    values: dict[int, float] = {}
-    for place, answer in enumerate(data):
-        noisy_answer = answer + rng.laplace(scale=2.0 * sigma)
-        if noisy_answer >= noisy_threshold:
-            gaps[place] = noisy_answer - noisy_threshold
-            values[len(data) + place] = noisy_answer
-            noisy_threshold = threshold + rng.laplace(scale=sigma)
-        if len(gaps) >= c:
-            break
-    return gaps | values
-
-
 def _value_beside_gap_runs(data: Answers, runs: int, rng: Rng, epsilon: float, threshold: float, c: int) -> Masked:
     answers = len(data)
     values, hidden = np.zeros((2 * answers, runs)), np.ones((2 * answers, runs), np.bool_)
@@ -184,7 +168,12 @@ gap_sparse = in_room(
             epsilon / (2 c) of its own
         as Sparse; the output holds the tops only, each by its place: the answer minus the noisy threshold""",
     value_beside_gap=Twin(
-        code=Code(_value_beside_gap, _value_beside_gap_runs, partial(tops_loss, rule=GAP, top=known_threshold_ratio)),
+        code=Code(sampler=_value_beside_gap_runs, loss=partial(tops_loss, rule=GAP, top=known_threshold_ratio)),
+        edit={
+            "    output:": "    values: dict[int, float] = {}\n    output:",
+            "output[place] =": "values[len(data) + place] = noisy_answer\n            output[place] =",
+            "return output": "return output | values",
+        },
         default_pair=([0] * 12 + [1], [1] * 12 + [0]),
     ),
     exact_gap=Twin(

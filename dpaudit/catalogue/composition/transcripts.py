@@ -32,29 +32,14 @@ def _lead(data: Values, middle: int) -> int:
     return sum(1 if value < middle else -1 for value in data)
 
 
-def _noisy_bisection(
-    data: Values, rng: Rng, epsilon: float, steps: int, *, by_truth: bool = False
-) -> tuple[float, ...]:
+def _noisy_bisection(data: Values, rng: Rng, epsilon: float, steps: int) -> tuple[float, ...]:
     low, high, answers = 0, 2**steps, []
     for _ in range(steps):
         middle = (low + high) // 2
         lead = _lead(data, middle)
         answers.append(lead + rng.laplace(scale=steps / epsilon))
-        low, high = (low, middle) if (lead if by_truth else answers[-1]) > 0.0 else (middle, high)
+        low, high = (low, middle) if answers[-1] > 0.0 else (middle, high)
     return tuple(answers)
-
-
-def _stop_by_truth(data: Values, rng: Rng, epsilon: float, steps: int) -> dict[int, float]:
-    low, high = 0, 2**steps
-    answers: dict[int, float] = {}
-    for step in range(steps):
-        middle = (low + high) // 2
-        lead = _lead(data, middle)
-        answers[step] = lead + rng.laplace(scale=steps / epsilon)
-        if lead == 0:
-            break
-        low, high = (low, middle) if answers[step] > 0.0 else (middle, high)
-    return answers
 
 
 # --- samplers: an interval is a node of a binary tree, 1 at the root, its halves 2 n and 2 n + 1 ---------------
@@ -157,12 +142,18 @@ noisy_bisection = in_room(
         the number of answers gives away an exact comparison: it depends on data that no noise has touched
         as the bisection, but it ends after the first question whose true answer is 0""",
     turn_by_truth=Twin(
-        code=Code(
-            partial(_noisy_bisection, by_truth=True), partial(_bisection_runs, by_truth=True), _turn_by_truth_loss
-        ),
+        code=Code(sampler=partial(_bisection_runs, by_truth=True), loss=_turn_by_truth_loss),
+        edit={"if answers[-1]": "if lead"},
         default_pair=([3, 4], [0, 3, 4]),
     ),
-    stop_by_truth=Twin(code=Code(_stop_by_truth, _stop_by_truth_runs, partial(_bisection_loss, stops=True))),
+    stop_by_truth=Twin(
+        code=Code(sampler=_stop_by_truth_runs, loss=partial(_bisection_loss, stops=True)),
+        edit={
+            "-> tuple[float, ...]": "-> dict[int, float]",
+            "        low, high =": "        if lead == 0:\n            break\n        low, high =",
+            "tuple(answers)": "dict(enumerate(answers))",
+        },
+    ),
 )
 
 

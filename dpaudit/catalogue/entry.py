@@ -326,8 +326,10 @@ def edited(program: Program, name: str, edit: Edit) -> Program:
     """A program under another name, with other text wherever some of its own stands; None takes out the whole line.
 
     It is compiled from that text, which `inspect` reads as it does any source, with the numbers of the lines from where
-    it was taken. `edit_of` is the function in the file. Raises `ValueError` for a text that is not there.
+    it was taken. `edit_of` is the function in the file. What is made of another function says by `again` how it is made
+    of an edited one. Raises `ValueError` for a text that is not there.
     """
+    again, program = getattr(program, "again", None), written(program)
     lines, line = inspect.getsourcelines(program)
     changes = {f"def {program.__name__}(": f"def {name}(", **edit}
     texts = [rf"(.*{re.escape(old)}.*\n)" if new is None else f"({re.escape(old)})" for old, new in changes.items()]
@@ -342,7 +344,7 @@ def edited(program: Program, name: str, edit: Edit) -> Program:
     exec(compile(text, file, "exec", dont_inherit=True), program.__globals__, made)
     made[name].edit_of = getattr(program, "edit_of", program)
     function: Program = made[name]
-    return function
+    return function if again is None else again(function)
 
 
 _ANY_PARAMETERS = inspect.signature(lambda data, rng, **parameters: None)

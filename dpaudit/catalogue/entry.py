@@ -10,7 +10,9 @@ import functools
 import hashlib
 import importlib
 import inspect
+import linecache
 import operator
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -28,6 +30,7 @@ Program = Callable[..., Any]
 Sampler = Callable[..., Any]
 Loss = Callable[..., float]
 Promise = Callable[..., Claim]
+Edit = Mapping[str, str | None]  # what stands in the place of some text of a program; None: in that of its line
 
 
 def left_out(*_: Any, **__: Any) -> Any:
@@ -93,13 +96,15 @@ class Twin:
     `neighbours` are for a claim that is stated too widely. A twin may be its parent at other parameters or on other
     data: `at` makes some of the parent's parameters, from the data (a pair's first) and the twin's parameters, `on`
     makes the data. What its `code` leaves out is the parent's; but one with a program or a sampler of its own, and
-    neither of those, does not inherit the loss: none is known.
+    neither of those, does not inherit the loss: none is known. `edit` makes the program: the parent's, with other text
+    in the place of some of its own (`edited`).
     """
 
     title: str = ""
     reason: str = ""
     formula: str | None = None
     code: Code = NOTHING
+    edit: Edit | None = None
     at: Callable[..., Mapping[str, Any]] | None = None
     on: Callable[..., Any] | None = None
     parameters: tuple[Parameter, ...] = ()
@@ -230,7 +235,10 @@ class Entry:
         return Opened(partial(self.sampler, **self.values()), per_run=False, takes_rng=True)
 
     def describe(self) -> Description:
-        """Names and places: those of the program; the digest is that of the room and of what all rooms share."""
+        """Names and places: those of the program; the digest is that of the room and of what all rooms share.
+
+        The place of an edited program is that of the one in the file, whose lines its own are made of.
+        """
         program = written(self.program)
         source, line = inspect.getsourcelines(program)
         return Description(
@@ -239,7 +247,7 @@ class Entry:
             reference=self.reference,
             parameters=self.values(),
             takes_rng=True,
-            file=inspect.getsourcefile(program),
+            file=inspect.getsourcefile(getattr(program, "edit_of", program)),
             line=line,
             digest=_digest(self.module),
             excerpt=tuple(source),
@@ -247,6 +255,8 @@ class Entry:
 
     def _twin(self, name: str, twin: Twin) -> Entry:
         program, sampler, loss = twin.code
+        if twin.edit is not None:
+            program = edited(self.program, f"_{name}", twin.edit)
         if loss is None and self.loss is not None and (program is sampler is left_out or twin.at or twin.on):
             loss = self._changed(self.loss, twin, 2)
         if program is left_out:
@@ -310,6 +320,31 @@ def written(call: Callable[..., Any]) -> Callable[..., Any]:
     while isinstance(call, partial) or hasattr(call, "__wrapped__"):
         call = call.func if isinstance(call, partial) else call.__wrapped__
     return call
+
+
+def edited(program: Program, name: str, edit: Edit) -> Program:
+    """A program under another name, with other text wherever some of its own stands; None takes out the whole line.
+
+    It is compiled from that text, which `inspect` reads as it does any source, with the numbers of the lines from where
+    it was taken. `edit_of` is the function in the file. What is made of another function says by `again` how it is made
+    of an edited one. Raises `ValueError` for a text that is not there.
+    """
+    again, program = getattr(program, "again", None), written(program)
+    lines, line = inspect.getsourcelines(program)
+    changes = {f"def {program.__name__}(": f"def {name}(", **edit}
+    texts = [rf"(.*{re.escape(old)}.*\n)" if new is None else f"({re.escape(old)})" for old, new in changes.items()]
+    source, pattern, put = "".join(lines), re.compile("|".join(texts)), [new or "" for new in changes.values()]
+    if len({found.lastindex for found in pattern.finditer(source)}) < len(put):
+        raise ValueError(f"{program.__name__} does not have all of {', '.join(map(repr, changes))}")
+    modules = {word: value.__name__ for word, value in program.__globals__.items() if inspect.ismodule(value)}
+    text = "".join(f"import {module} as {word}\n" for word, module in modules.items())  # calls are compiled by these
+    text += "\n" * (line - 1 - len(modules)) + pattern.sub(lambda found: put[int(found.lastindex or 0) - 1], source)
+    file, made = f"<{name} of {program.__module__}, edited from {program.__name__}>", dict[str, Any]()
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    exec(compile(text, file, "exec", dont_inherit=True), program.__globals__, made)
+    made[name].edit_of = getattr(program, "edit_of", program)
+    function: Program = made[name]
+    return function if again is None else again(function)
 
 
 _ANY_PARAMETERS = inspect.signature(lambda data, rng, **parameters: None)

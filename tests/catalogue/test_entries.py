@@ -19,7 +19,7 @@ import pytest
 
 from dpaudit import catalogue
 from dpaudit.catalogue import Entry, entries, find, rooms
-from dpaudit.catalogue.entry import written
+from dpaudit.catalogue.entry import edited, written
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PureDP, Relation
 from dpaudit.errors import InvalidSpec
 from dpaudit.mechanisms import wrap
@@ -130,8 +130,11 @@ def test_the_description_names_the_program() -> None:
         assert description.parameters == entry.values()
         assert description.file is not None
         assert description.line is not None
-        with open(description.file, encoding="utf-8") as file:
-            assert f"def {written(entry.program).__name__}(" in file.read().splitlines()[description.line - 1]
+        program = written(entry.program)
+        assert f"def {program.__name__}(" in description.excerpt[0]
+        with open(description.file, encoding="utf-8") as file:  # where an edited program has that which is edited
+            place = file.read().splitlines()[description.line - 1]
+        assert f"def {getattr(program, 'edit_of', program).__name__}(" in place
 
 
 def test_unknown_parameters_and_bad_values_are_refused() -> None:
@@ -254,3 +257,16 @@ def test_a_twin_made_of_its_parent_is_replayed_at_its_own_parameters() -> None:
         assert written(entry.program) is not entry.program, name
         found = replay(entry.program, list(entry.default_pair), "all", parameters=entry.values()).upper_bound()
         assert found.epsilon_upper == pytest.approx(entry.true_loss(*entry.default_pair)), name
+
+
+def test_an_edited_program_is_what_its_parent_is_but_for_the_edit() -> None:
+    sparse = find("sparse")
+    parent, kept, halts = (each.describe().excerpt for each in (sparse, sparse.threshold_kept, sparse.printed_halt))
+    again = [place for place, line in enumerate(parent) if line.startswith("            noisy_threshold =")]
+    assert kept[1:] == tuple(line for place, line in enumerate(parent) if place not in (0, *again))
+    assert halts[1:] == tuple(line.replace("count >= c", "count > c") for line in parent[1:])
+    assert halts[0] == parent[0].replace("_sparse", "_printed_halt")
+    assert len(again) == 1
+    assert halts != parent
+    with pytest.raises(ValueError, match=r"_sparse does not have all of .*'count < c'"):
+        edited(sparse.program, "_other", {"count >= c": "count > c", "count < c": "count <= c"})

@@ -185,10 +185,6 @@ def _laplace_vector(data: Answers, rng: Rng, epsilon: float, sensitivity: float)
     return tuple(answer + rng.laplace(scale=sensitivity / epsilon) for answer in data)
 
 
-def _inverted_scale(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> tuple[float, ...]:
-    return tuple(answer + rng.laplace(scale=epsilon / sensitivity) for answer in data)
-
-
 _EACH = centred_each(lambda data, **_: data, lambda data, epsilon, sensitivity: sensitivity / epsilon, _laplace_vector)
 
 laplace_vector = in_room(
@@ -209,7 +205,7 @@ laplace_vector = in_room(
         every answer plus its own draw of Lap(epsilon / sensitivity)""",
     sensitivity_of_one=Twin(at=lambda data, sensitivity, **_: {"sensitivity": sensitivity / len(data)}),
     inverted_scale=Twin(
-        code=Code(_inverted_scale),
+        edit={"sensitivity / epsilon": "epsilon / sensitivity"},
         at=lambda data, epsilon, sensitivity: {"epsilon": sensitivity, "sensitivity": epsilon},
     ),
 )

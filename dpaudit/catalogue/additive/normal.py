@@ -6,6 +6,7 @@ mechanism of the notes, the same without its 2, and normal noise.
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -125,7 +126,8 @@ gaussian_version_2 = in_room(
     promise=approximate,
 )
 
-gaussian_version_2_corrected = in_room(
+gaussian_version_2_corrected = replace(
+    gaussian_version_2,
     name="gaussian_version_2_corrected",
     title="Gaussian noise on a number, the second calibration without its extra factor 2",
     source=Source(
@@ -135,8 +137,6 @@ gaussian_version_2_corrected = in_room(
     formula="the answer plus one draw of N(0, sigma^2), "
     "sigma = sensitivity (c + sqrt(c^2 + epsilon)) / (epsilon sqrt(2)), c^2 = ln(2 / (sqrt(16 delta + 1) - 1))",
     code=normal(halved_sigma),
-    parameters=(EPSILON, SMALL_DELTA, SENSITIVITY),
-    promise=approximate,
 )
 
 

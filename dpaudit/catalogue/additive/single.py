@@ -42,10 +42,6 @@ def _laplace_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity:
     return around(data, sensitivity / epsilon, runs, rng)
 
 
-def _half_noise(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
-    return data + rng.laplace(scale=sensitivity / (2.0 * epsilon))
-
-
 def _relative_noise(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
     return data * (1.0 + rng.laplace(scale=sensitivity / epsilon))
 
@@ -63,16 +59,8 @@ def _uniform(data: float, rng: Rng, epsilon: float, sensitivity: float, width: f
     return data + rng.uniform(0.0, width)
 
 
-def _one_sided(data: float, rng: Rng, epsilon: float, sensitivity: float) -> float:
-    return data + rng.exponential(sensitivity / epsilon)
-
-
 def _one_sided_runs(data: float, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Reals:
     return rng.standard_exponential(runs) * (sensitivity / epsilon) + data
-
-
-def _moved_up(data: float, rng: Rng, epsilon: float, sensitivity: float, shift: float) -> float:
-    return data + shift + rng.laplace(scale=sensitivity / epsilon)
 
 
 def _clipped(data: float, rng: Rng, epsilon: float, sensitivity: float, reach: float) -> float:
@@ -178,7 +166,7 @@ laplace = in_room(
     clamped_output: The noisy answer clamped to what is possible
         the noisy answer is changed after the noise, by a rule that knows nothing else of the data
         the answer plus one draw of Lap(sensitivity / epsilon), clamped to [0, largest]""",
-    half_noise=Twin(code=Code(_half_noise), at=doubled),
+    half_noise=Twin(edit={"/ epsilon": "/ (2.0 * epsilon)"}, at=doubled),
     uniform_noise=Twin(
         code=Code(
             _uniform, lambda data, runs, rng, epsilon, sensitivity, width: rng.random(runs) * width + data, unbounded
@@ -188,8 +176,12 @@ laplace = in_room(
     deviation_as_scale=Twin(at=lambda data, epsilon, **_: {"epsilon": math.sqrt(2.0) * epsilon}),
     relative_noise=Twin(code=Code(_relative_noise, _relative_noise_runs, _relative_noise_loss), default_pair=(0, 1)),
     clipped_noise=Twin(code=Code(_clipped, _clipped_runs, unbounded), parameters=(REACH,)),
-    one_sided=Twin(code=Code(_one_sided, _one_sided_runs, unbounded)),
-    moved_up=Harmless(code=Code(_moved_up), on=lambda data, shift, **_: data + shift, parameters=(SHIFT,)),
+    one_sided=Twin(code=Code(sampler=_one_sided_runs, loss=unbounded), edit={"laplace(scale=": "exponential("}),
+    moved_up=Harmless(
+        edit={") ->": ", shift: float) ->", "data +": "data + shift +"},
+        on=lambda data, shift, **_: data + shift,
+        parameters=(SHIFT,),
+    ),
     few_seeds=Twin(code=Code(_few_seeds, _few_seeds_runs, unbounded)),
     rounded_first=Twin(on=lambda data, step, **_: step * round(data / step), parameters=(STEP,), default_pair=(10, 11)),
     rounded_noise=Twin(code=Code(_rounded_noise, _rounded_noise_runs, _rounded_noise_loss), default_pair=(10.0, 9.5)),

@@ -179,10 +179,7 @@ def _nonnegative_count(data: int, rng: Rng, epsilon: float) -> float:
 
 
 def _drawn_again(data: int, rng: Rng, epsilon: float) -> float:
-    while True:
-        noisy = data + rng.laplace(scale=1.0 / epsilon)
-        if noisy >= 0.0:
-            return noisy
+    return _draws_counted(data, rng, epsilon)[0]
 
 
 def _draws_counted(data: int, rng: Rng, epsilon: float) -> tuple[float, float]:
@@ -247,11 +244,6 @@ def _rounded_count(data: int, rng: Rng, epsilon: float, least: int) -> int:
     return noisy if noisy >= least else 0
 
 
-def _rounded_to_truth(data: int, rng: Rng, epsilon: float, least: int) -> int:
-    noisy = data + int(rng.laplace(scale=1.0 / epsilon))
-    return noisy if noisy >= least else 0
-
-
 def _suppressed_by_truth(data: int, rng: Rng, epsilon: float, least: int) -> int:
     return round(data + rng.laplace(scale=1.0 / epsilon)) if data >= least else 0
 
@@ -311,7 +303,9 @@ rounded_count = in_room(
     suppressed_by_truth: A noisy count, suppressed where the true count is small
         whether it is suppressed is an exact comparison: a count just below the limit is never published
         0 where the true count is below `least`; else the count plus one draw of Lap(1 / epsilon), rounded""",
-    rounded_to_truth=Twin(code=Code(_rounded_to_truth, _rounded_to_truth_runs, _rounded_to_truth_loss)),
+    rounded_to_truth=Twin(
+        code=Code(sampler=_rounded_to_truth_runs, loss=_rounded_to_truth_loss), edit={"round(data + ": "data + int("}
+    ),
     suppressed_by_truth=Twin(
         code=Code(_suppressed_by_truth, _suppressed_by_truth_runs, _suppressed_by_truth_loss), default_pair=(5, 4)
     ),

@@ -233,14 +233,6 @@ def _one_sample(data: int, rng: Rng, epsilon: float, rate: float, k: int) -> tup
     return tuple(sample + rng.laplace(scale=1.0 / epsilon) for _ in range(k))
 
 
-def _size_published(data: int, rng: Rng, epsilon: float, rate: float, k: int) -> tuple[float, ...]:
-    releases = []
-    for _ in range(k):
-        sample = sum(rng.random() < rate for _ in range(data))
-        releases += [float(sample), sample + rng.laplace(scale=1.0 / epsilon)]
-    return tuple(releases)
-
-
 def _sampled_runs(
     data: int, runs: int, rng: Rng, epsilon: float, rate: float, k: int, *, samples: int | None = None
 ) -> Reals:
@@ -298,5 +290,8 @@ sampled_counts = in_room(
         a sample of everyone is larger than any of one person less, and its size has no noise
         k times: the exact size of the sample, and the same size plus one draw of Lap(1 / epsilon)""",
     one_sample=Twin(code=Code(_one_sample, partial(_sampled_runs, samples=1), _one_sample_loss)),
-    size_published=Twin(code=Code(_size_published, _size_published_runs, unbounded)),
+    size_published=Twin(
+        code=Code(sampler=_size_published_runs, loss=unbounded),
+        edit={"releases.append(": "releases.append(float(sample))\n        releases.append("},
+    ),
 )

@@ -15,8 +15,8 @@ from dpaudit.catalogue.composition.counts import in_room
 from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import BASSI, HAGHTALAB
-from dpaudit.catalogue.sparse.lyu import FOUR, ONE, THREE
-from dpaudit.catalogue.sparse.runs import BOTTOM, LYU, NEIGHBOURS, THRESHOLD, TOP, TOPS, Answers, bits, compared_values
+from dpaudit.catalogue.sparse.lyu import FOUR, ONE, THREE, sparse_lyu_1
+from dpaudit.catalogue.sparse.runs import LYU, NEIGHBOURS, THRESHOLD, TOPS, Answers, bits, compared_values
 from dpaudit.catalogue.sparse.values import bits_loss
 from dpaudit.claims import ApproximateDP, PureDP, Relation, compose_optimal
 from dpaudit.losses.comparisons import one_threshold_laws
@@ -32,29 +32,14 @@ def _lead(data: Values, middle: int) -> int:
     return sum(1 if value < middle else -1 for value in data)
 
 
-def _noisy_bisection(
-    data: Values, rng: Rng, epsilon: float, steps: int, *, by_truth: bool = False
-) -> tuple[float, ...]:
+def _noisy_bisection(data: Values, rng: Rng, epsilon: float, steps: int) -> tuple[float, ...]:
     low, high, answers = 0, 2**steps, []
     for _ in range(steps):
         middle = (low + high) // 2
         lead = _lead(data, middle)
         answers.append(lead + rng.laplace(scale=steps / epsilon))
-        low, high = (low, middle) if (lead if by_truth else answers[-1]) > 0.0 else (middle, high)
+        low, high = (low, middle) if answers[-1] > 0.0 else (middle, high)
     return tuple(answers)
-
-
-def _stop_by_truth(data: Values, rng: Rng, epsilon: float, steps: int) -> dict[int, float]:
-    low, high = 0, 2**steps
-    answers: dict[int, float] = {}
-    for step in range(steps):
-        middle = (low + high) // 2
-        lead = _lead(data, middle)
-        answers[step] = lead + rng.laplace(scale=steps / epsilon)
-        if lead == 0:
-            break
-        low, high = (low, middle) if answers[step] > 0.0 else (middle, high)
-    return answers
 
 
 # --- samplers: an interval is a node of a binary tree, 1 at the root, its halves 2 n and 2 n + 1 ---------------
@@ -157,12 +142,18 @@ noisy_bisection = in_room(
         the number of answers gives away an exact comparison: it depends on data that no noise has touched
         as the bisection, but it ends after the first question whose true answer is 0""",
     turn_by_truth=Twin(
-        code=Code(
-            partial(_noisy_bisection, by_truth=True), partial(_bisection_runs, by_truth=True), _turn_by_truth_loss
-        ),
+        code=Code(sampler=partial(_bisection_runs, by_truth=True), loss=_turn_by_truth_loss),
+        edit={"if answers[-1]": "if lead"},
         default_pair=([3, 4], [0, 3, 4]),
     ),
-    stop_by_truth=Twin(code=Code(_stop_by_truth, _stop_by_truth_runs, partial(_bisection_loss, stops=True))),
+    stop_by_truth=Twin(
+        code=Code(sampler=_stop_by_truth_runs, loss=partial(_bisection_loss, stops=True)),
+        edit={
+            "-> tuple[float, ...]": "-> dict[int, float]",
+            "        low, high =": "        if lead == 0:\n            break\n        low, high =",
+            "tuple(answers)": "dict(enumerate(answers))",
+        },
+    ),
 )
 
 
@@ -290,20 +281,14 @@ leaky_responses = in_room(
 EPSILON = Parameter("epsilon", 1.0, "nats", "the claim on one of the two runs")
 
 
-def _sparse_twice(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> dict[int, int]:
-    output: dict[int, int] = {}
-    for start in (0, len(data)):
-        noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
-        count = 0
-        for place, answer in enumerate(data):
-            if answer + rng.laplace(scale=4.0 * c / epsilon) >= noisy_threshold:
-                output[start + place] = TOP
-                count += 1
-                if count >= c:
-                    break
-            else:
-                output[start + place] = BOTTOM
-    return output
+def _sparse_twice(data: Answers, rng: Rng, **given: Any) -> dict[int, int]:
+    outputs = [sparse_lyu_1.program(data, rng, **given) for _ in range(2)]
+    return {run * len(data) + place: bit for run, output in enumerate(outputs) for place, bit in enumerate(output)}
+
+
+def _lyu_3_and_4(data: Answers, rng: Rng, **given: Any) -> dict[int, float]:
+    values, bits = (each.program(data, rng, **given) for each in (sparse_lyu_1.lyu_3, sparse_lyu_1.lyu_4))
+    return {**values, **{len(data) + place: bit for place, bit in enumerate(bits)}}
 
 
 def _sparse_twice_runs(data: Answers, runs: int, rng: Rng, epsilon: float, threshold: float, c: int) -> Masked:
@@ -312,30 +297,6 @@ def _sparse_twice_runs(data: Answers, runs: int, rng: Rng, epsilon: float, thres
 
 def _sparse_twice_loss(first: Answers, second: Answers, epsilon: float, threshold: float, c: int) -> float:
     return 2.0 * bits_loss(first, second, threshold, c, rule=ONE, epsilon=epsilon)
-
-
-def _lyu_3_and_4(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> dict[int, float]:
-    output: dict[int, float] = {}
-    noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
-    count = 0
-    for place, answer in enumerate(data):
-        noisy_answer = answer + rng.laplace(scale=2.0 * c / epsilon)
-        if noisy_answer >= noisy_threshold:
-            output[place] = noisy_answer
-            count += 1
-            if count >= c:
-                break
-    noisy_threshold = threshold + rng.laplace(scale=4.0 / epsilon)
-    count = 0
-    for place, answer in enumerate(data):
-        if answer + rng.laplace(scale=4.0 / (3.0 * epsilon)) >= noisy_threshold:
-            output[len(data) + place] = TOP
-            count += 1
-            if count >= c:
-                break
-        else:
-            output[len(data) + place] = BOTTOM
-    return output
 
 
 def _lyu_3_and_4_runs(data: Answers, runs: int, rng: Rng, epsilon: float, threshold: float, c: int) -> Masked:

@@ -85,15 +85,9 @@ def _law(data: Data, epsilon: float, weight: float, fit: Fit = _fit, rate: Rate 
     return fit(data, weight), rate(data, epsilon, weight)
 
 
-def _gamma(rng: Rng, dimensions: int, scale: float) -> float:
-    return rng.gamma(dimensions, scale)
-
-
-def _output(
-    data: Data, rng: Rng, *, radius: Callable[[Rng, int, float], float] = _gamma, **given: Any
-) -> tuple[float, ...]:
+def _output(data: Data, rng: Rng, **given: Any) -> tuple[float, ...]:
     optimum, rate = _law(data, **given)
-    noise = radius(rng, len(optimum), 1.0 / rate) * _direction(len(optimum), rng)
+    noise = rng.gamma(len(optimum), 1.0 / rate) * _direction(len(optimum), rng)
     return tuple((optimum + noise).tolist())
 
 
@@ -157,11 +151,8 @@ output_perturbation = in_room(
         default_pair=([*_LABELLED, [4.0, 3.0, 1]], [*_LABELLED, [4.0, 3.0, -1]]),
     ),
     exponential_radius=Twin(
-        code=Code(
-            partial(_output, radius=lambda rng, dimensions, scale: rng.exponential(scale)),
-            partial(_output_runs, shape=1.0),
-            _output_radius_loss,
-        )
+        code=Code(sampler=partial(_output_runs, shape=1.0), loss=_output_radius_loss),
+        edit={"gamma(len(optimum), ": "exponential("},
     ),
     laplace_per_coordinate=Twin(
         code=centred_each(

@@ -11,7 +11,6 @@ and the optimum moves by at most 2 B (1 + 1 / (2 sqrt(lambda))) / (n lambda).
 
 import itertools
 import math
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -209,17 +208,14 @@ def _moments(data: Data) -> tuple[float, float, float, float]:
     return x, y, sum((a - x) * (b - y) for a, b in pairs), sum((a - x) ** 2 for a, _ in pairs)
 
 
-def _noisy_stats(
-    data: Data, rng: Rng, epsilon: float, *, exact: bool = False, widened: bool = True
-) -> dict[int, float]:
+def _noisy_stats(data: Data, rng: Rng, epsilon: float) -> dict[int, float]:
     n, (x, y, covariance, variance) = len(data), _moments(data)
     scale = PARTS * (1.0 - 1.0 / n) / epsilon
-    variance += 0.0 if exact else rng.laplace(scale=scale)
+    variance += rng.laplace(scale=scale)
     if variance <= 0.0:
         return {}
     slope = (covariance + rng.laplace(scale=scale)) / variance
-    wide = 1.0 + abs(slope) if widened else 1.0
-    return {0: slope, 1: y - slope * x + rng.laplace(scale=PARTS * wide / (n * epsilon))}
+    return {0: slope, 1: y - slope * x + rng.laplace(scale=PARTS * (1.0 + abs(slope)) / (n * epsilon))}
 
 
 def _runs(data: Data, runs: int, rng: Rng, epsilon: float, *, exact: bool = False, widened: bool = True) -> Masked:
@@ -335,11 +331,13 @@ noisy_stats = in_room(
         the intercept holds slope * mean x too, which one record moves by |slope| / n
         as NoisyStats with Lap(3 / (n epsilon)) on the intercept""",
     exact_variance=Twin(
-        code=Code(partial(_noisy_stats, exact=True), partial(_runs, exact=True), _exact_variance_loss),
+        code=Code(sampler=partial(_runs, exact=True), loss=_exact_variance_loss),
+        edit={"variance +=": None},
         default_pair=([*_CLOSE, [1.0, 0.5]], [*_CLOSE, [0.5, 0.5]]),
     ),
     mean_of_y_only=Twin(
-        code=Code(_noisy_stats, _runs, _loss).given(widened=False),
+        code=Code(sampler=partial(_runs, widened=False), loss=partial(_loss, widened=False)),
+        edit={" * (1.0 + abs(slope))": ""},
         default_pair=([*_AT_ONE, [0.0, 0.0]], [*_AT_ONE, [1.0, 0.0]]),
     ),
 )
@@ -376,25 +374,12 @@ def _slopes(cells: int) -> list[float]:
     return [-1.0 + 2.0 * i / (cells - 1) for i in range(cells)]
 
 
-def _fit(
-    data: Data,
-    rng: Rng,
-    epsilon: float,
-    weight: float,
-    cells: int,
-    *,
-    clip: Callable[[Data], Data] = _clip,
-    sign: float = 1.0,
-    over: Callable[[Data], int] = len,
-    centre: Callable[[Data, float], float] = lambda records, weight: 0.0,
-    told: bool = False,
-) -> float | tuple[float, float]:
-    """`over` is what the sum of losses is divided by, `centre` the middle of the grid; `told`: with the risk."""
-    records = clip(data)
-    slopes = [clipped(centre(records, weight) + t) for t in _slopes(cells)]
-    risks = [sum((y - t * x) ** 2 for x, y in records) / over(data) + sign * weight * t * t for t in slopes]
+def _fit(data: Data, rng: Rng, epsilon: float, weight: float, cells: int) -> float:
+    records = _clip(data)
+    slopes = _slopes(cells)
+    risks = [sum((y - t * x) ** 2 for x, y in records) / len(data) + weight * t * t for t in slopes]
     slope = _draw(slopes, [-epsilon * len(data) * risk / (2.0 * SPAN) for risk in risks], rng)
-    return (slope, risks[slopes.index(slope)]) if told else slope
+    return slope
 
 
 def _best(records: Data, weight: float) -> float:
@@ -460,8 +445,8 @@ def _grid_loss(
     return largest_log_ratio(*(np.array([table.get(key, 0.0) for key in keys]) for table in outcomes))
 
 
-def _with(program: Callable[..., Any], law: Any) -> Code:
-    return Code(program, partial(_grid_runs, law=law), partial(_grid_loss, law=law))
+def _drawn_by(law: Any) -> Code:
+    return Code(sampler=partial(_grid_runs, law=law), loss=partial(_grid_loss, law=law))
 
 
 exponential_fit = in_room(
@@ -496,16 +481,22 @@ exponential_fit = in_room(
         the regulariser does not look at the data: large slopes are favoured, at no cost in privacy
         theta with probability proportional to e^(-(epsilon n / (2 D)) ((1/n) sum loss - lambda theta^2))""",
     sum_for_average=Twin(
-        code=_with(partial(_fit, over=lambda data: 1, sign=-1.0), _total),
+        code=_drawn_by(_total),
+        edit={" / len(data) + weight": " - weight"},
         default_pair=([*_FEW, [1.0, 1.0]], [*_FEW, [1.0, -1.0]]),
     ),
     labels_not_clipped=Twin(
-        code=_with(partial(_fit, clip=_clip_features), partial(_average, clip=_clip_features)),
+        code=_drawn_by(partial(_average, clip=_clip_features)),
+        edit={"_clip(": "_clip_features("},
         default_pair=([*_POINTS, [1.0, 4.0]], [*_POINTS, [1.0, -4.0]]),
     ),
-    grid_from_data=Twin(code=_with(partial(_fit, centre=_best), _around_the_best)),
-    risk_released=Twin(
-        code=Code(partial(_fit, told=True), partial(_grid_runs, both=True), partial(_grid_loss, both=True))
+    grid_from_data=Twin(
+        code=_drawn_by(_around_the_best),
+        edit={"_slopes(cells)": "[clipped(_best(records, weight) + t) for t in _slopes(cells)]"},
     ),
-    sign_turned=Harmless(code=_with(partial(_fit, sign=-1.0), partial(_average, sign=-1.0))),
+    risk_released=Twin(
+        code=Code(sampler=partial(_grid_runs, both=True), loss=partial(_grid_loss, both=True)),
+        edit={"-> float": "-> tuple[float, float]", "return slope": "return slope, risks[slopes.index(slope)]"},
+    ),
+    sign_turned=Harmless(code=_drawn_by(partial(_average, sign=-1.0)), edit={"+ weight": "- weight"}),
 )

@@ -236,18 +236,6 @@ def _asked_twice_loss(first: int, second: int, keep: float) -> float:
     return 2.0 * _randomised_response_loss(first, second, keep)
 
 
-def _fair_coin(data: int, rng: Rng, keep: float) -> int:
-    if rng.random() < keep:
-        return data
-    return int(rng.integers(2))
-
-
-def _one_sided(data: int, rng: Rng, keep: float) -> int:
-    if data == 1 and rng.random() >= keep:
-        return 0
-    return data
-
-
 def _one_sided_runs(data: int, runs: int, rng: Rng, keep: float) -> Bits:
     return ((rng.random(runs) < keep) & (data == 1)).astype(np.int8)
 
@@ -281,8 +269,8 @@ randomised_response = in_room(
     flipped=Harmless(on=lambda data, keep: 1 - data),
     applied_twice=Harmless(code=Code(_applied_twice, _applied_twice_runs, _applied_twice_loss)),
     asked_twice=Twin(code=Code(_asked_twice, _asked_twice_runs, _asked_twice_loss)),
-    fair_coin=Twin(code=Code(_fair_coin), at=lambda data, keep: {"keep": (1.0 + keep) / 2.0}),
-    one_sided=Twin(code=Code(_one_sided, _one_sided_runs, unbounded)),
+    fair_coin=Twin(edit={"1 - data": "int(rng.integers(2))"}, at=lambda data, keep: {"keep": (1.0 + keep) / 2.0}),
+    one_sided=Twin(code=Code(sampler=_one_sided_runs, loss=unbounded), edit={"if ": "if data == 0 or "}),
 )
 
 
@@ -380,19 +368,6 @@ def _symmetric_unary(data: int, rng: Rng, epsilon: float, k: int) -> Report:
     return tuple(bit if rng.random() < keep else 1 - bit for bit in code)
 
 
-def _only_the_one(data: int, rng: Rng, epsilon: float, k: int) -> Report:
-    keep = math.exp(epsilon / 2.0) / (math.exp(epsilon / 2.0) + 1.0)
-    return tuple(int(value == data and rng.random() < keep) for value in range(k))
-
-
-def _one_coin(data: int, rng: Rng, epsilon: float, k: int) -> Report:
-    keep = math.exp(epsilon / 2.0) / (math.exp(epsilon / 2.0) + 1.0)
-    code = [int(value == data) for value in range(k)]
-    if rng.random() < keep:
-        return tuple(code)
-    return tuple(1 - bit for bit in code)
-
-
 def _one_coin_runs(data: int, runs: int, rng: Rng, epsilon: float, k: int) -> Bits:
     lie = (rng.random(runs) >= _symmetric(epsilon)[0]).view(np.int8)
     return (lie[None, :] ^ one_hot(data, k)[:, None]).T
@@ -475,8 +450,13 @@ symmetric_unary = in_room(
         a report is valid with the same probability for every value, and k-ary response remains
         the report of the unary encoding, drawn again until it is a unary code""",
     budget_per_bit=Twin(at=doubled),
-    only_the_one=Twin(code=_bits(lambda epsilon: (_symmetric(epsilon)[0], 0.0), _only_the_one)),
-    one_coin=Twin(code=Code(_one_coin, _one_coin_runs, _one_coin_loss)),
+    only_the_one=Twin(
+        code=_bits(lambda epsilon: (_symmetric(epsilon)[0], 0.0)), edit={"if rng": "if bit and rng", "1 - bit": "0"}
+    ),
+    one_coin=Twin(
+        code=Code(sampler=_one_coin_runs, loss=_one_coin_loss),
+        edit={"return ": "kept = rng.random() < keep\n    return ", "rng.random() < keep": "kept"},
+    ),
     empty_corrected=Twin(code=Code(_empty_corrected, _empty_corrected_runs, _empty_corrected_loss)),
     until_valid=Harmless(code=_until(lambda report: report.sum(axis=1) == 1, _symmetric, _symmetric_unary)),
 )

@@ -11,6 +11,7 @@ from dpaudit.base import validate
 from dpaudit.base.arrays import Bits, Reals
 from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, random_bits
+from dpaudit.catalogue.promises import unless_same
 from dpaudit.claims import PureDP, Relation
 
 _WORD = 0xFFFFFFFF
@@ -109,16 +110,8 @@ def _half_f(data: int, rng: Rng, f: float, bits: int, hashes: int) -> Report:
     return tuple(int(rng.integers(2)) if rng.random() < f / 2.0 else bit for bit in code)
 
 
-def _only_set_bits(data: int, rng: Rng, f: float, bits: int, hashes: int) -> Report:
-    return tuple(_permanent(1, rng, f) if bit else 0 for bit in filter_of(data, bits, hashes))
-
-
 def _only_set_bits_runs(data: int, runs: int, rng: Rng, f: float, bits: int, hashes: int) -> Bits:
     return random_bits(filter_of(data, bits, hashes), runs, rng, 1.0 - f / 2.0, 0.0).T
-
-
-def _only_set_bits_loss(first: int, second: int, f: float, bits: int, hashes: int) -> float:
-    return math.inf if any(_differing(first, second, bits, hashes)) else 0.0
 
 
 rappor_one_time = Entry(
@@ -140,7 +133,10 @@ rappor_one_time = Entry(
         a bit that the value does not set is never 1, so every 1 in the report rules values out
         each 1 of the filter: 1 with probability 1 - f / 2, otherwise 0; each 0 as it is""",
     half_f=Twin(code=Code(_half_f), at=lambda data, f, **_: {"f": f / 2.0}),
-    only_set_bits=Twin(code=Code(_only_set_bits, _only_set_bits_runs, _only_set_bits_loss)),
+    only_set_bits=Twin(
+        code=Code(sampler=_only_set_bits_runs, loss=unless_same(lambda data, f, **given: filter_of(data, **given))),
+        edit={"(bit, rng, f)": "(1, rng, f) if bit else 0"},
+    ),
 )
 
 
@@ -198,13 +194,6 @@ def _one_report(f: float, q: float, p: float) -> tuple[float, float]:
     return (1.0 - f / 2.0) * q + f / 2.0 * p, f / 2.0 * q + (1.0 - f / 2.0) * p
 
 
-def _no_permanent_step(
-    data: int, rng: Rng, f: float, bits: int, hashes: int, q: float, p: float, reports: int
-) -> Report:
-    code = filter_of(data, bits, hashes)
-    return tuple(int(rng.random() < (q if bit else p)) for _ in range(reports) for bit in code)
-
-
 def _no_permanent_step_runs(
     data: int, runs: int, rng: Rng, f: float, bits: int, hashes: int, q: float, p: float, reports: int
 ) -> Bits:
@@ -252,7 +241,11 @@ rappor = Entry(
             lambda first, second, reports, **given: reports * _rappor_loss(first, second, reports=1, **given),
         )
     ),
-    no_permanent_step=Twin(code=Code(_no_permanent_step, _no_permanent_step_runs), at=lambda data, **_: {"f": 0.0}),
+    no_permanent_step=Twin(
+        code=Code(sampler=_no_permanent_step_runs),
+        edit={"_permanent(bit, rng, f)": "bit"},
+        at=lambda data, **_: {"f": 0.0},
+    ),
     same_report_again=Harmless(
         code=Code(_same_report_again, _same_report_again_runs), at=lambda data, **_: {"reports": 1}
     ),

@@ -155,11 +155,6 @@ def _count_and_average_loss(first: Values, second: Values, epsilon: float, cap: 
     return epsilon / 2.0 * (abs(len(first) - len(second)) + moved / cap)
 
 
-def _exact_count(data: Values, rng: Rng, epsilon: float, cap: float) -> tuple[float, float]:
-    count = len(data)
-    return float(count), (sum(min(value, cap) for value in data) + rng.laplace(scale=cap / epsilon)) / count
-
-
 def _exact_count_runs(data: Values, runs: int, rng: Rng, epsilon: float, cap: float) -> Reals:
     total = around(_total(data, cap), cap / epsilon, runs, rng)
     return np.column_stack([np.full(runs, float(len(data))), total / len(data)])
@@ -196,7 +191,10 @@ noisy_count_and_average = in_room(
         the exact count; the sum, each value at most `cap`, plus Lap(cap / epsilon), divided by the count""",
     exact=Twin(code=exact(lambda data, **_: (float(len(data)), sum(data) / len(data)))),
     average_alone=Twin(code=exact(lambda data, **_: sum(data) / len(data))),
-    exact_count=Twin(code=Code(_exact_count, _exact_count_runs, _exact_count_loss)),
+    exact_count=Twin(
+        code=Code(sampler=_exact_count_runs, loss=_exact_count_loss),
+        edit={"len(data) + rng.laplace(scale=2.0 / epsilon)": "float(len(data))", "2.0 * cap": "cap"},
+    ),
 )
 
 

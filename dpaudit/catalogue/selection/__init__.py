@@ -15,6 +15,7 @@ from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import BASSI, EPSILON, doubled
 from dpaudit.catalogue.selection.races import (
+    BOTH,
     between,
     by_law,
     compared,
@@ -50,11 +51,6 @@ def _scale(epsilon: float) -> float:
 
 
 _INDEX = raced(laplace, _scale)
-
-
-def _half_noise(data: list[float], rng: Rng, epsilon: float) -> int:
-    noisy = [answer + rng.laplace(scale=1.0 / (2.0 * epsilon)) for answer in data]
-    return noisy.index(max(noisy))
 
 
 def _recycled_noise(data: list[float], rng: Rng, epsilon: float) -> int:
@@ -104,16 +100,6 @@ def _noise_on_the_leader_law(data: list[float], epsilon: float) -> Reals:
     return chances
 
 
-def _value_released(data: list[float], rng: Rng, epsilon: float) -> dict[int, float]:
-    noisy = [answer + rng.laplace(scale=1.0 / epsilon) for answer in data]
-    return {noisy.index(max(noisy)): max(noisy)}
-
-
-def _grouped(data: list[float], rng: Rng, epsilon: float) -> int:
-    noisy = [answer + rng.laplace(scale=1.0 / epsilon) for answer in data]
-    return noisy.index(max(noisy)) // 2
-
-
 def _grouped_runs(data: list[float], runs: int, rng: Rng, epsilon: float) -> Places:
     return np.asarray(_INDEX(data, runs, rng, epsilon=epsilon) // 2)
 
@@ -153,14 +139,15 @@ report_noisy_max = in_room(
     head_start: Report Noisy Max with a head start for the first count
         the head start does not depend on the data, so every count still moves by at most 1
         the index of the largest after each got a draw of Lap(1 / epsilon), and the first a constant besides""",
-    half_noise=Twin(code=Code(_half_noise), at=doubled),
+    half_noise=Twin(edit={"1.0 / epsilon": "1.0 / (2.0 * epsilon)"}, at=doubled),
     replace_one=Twin(
         default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
         neighbours="counts after one person is replaced by another: some rise by 1 and others fall by 1",
         adjacency=("all-differ",),
     ),
     value_released=Twin(
-        code=Code(_value_released, raced(laplace, _scale, "both"), between(partial(releasing, index=True), _scale)),
+        code=Code(sampler=raced(laplace, _scale, "both"), loss=between(partial(releasing, index=True), _scale)),
+        edit=BOTH,
         default_pair=([0, 0, 0, 0], [1, 1, 1, 1]),
     ),
     recycled_noise=Twin(
@@ -171,7 +158,9 @@ report_noisy_max = in_room(
         code=Code(_noise_on_the_leader, _noise_on_the_leader_runs, compared(_noise_on_the_leader_law)),
         default_pair=([0, 0, 1, 1], [0, 0, 0, 0]),
     ),
-    grouped=Harmless(code=Code(_grouped, _grouped_runs, compared(_grouped_law))),
+    grouped=Harmless(
+        code=Code(sampler=_grouped_runs, loss=compared(_grouped_law)), edit={"(max(noisy))": "(max(noisy)) // 2"}
+    ),
     head_start=Harmless(on=lambda data, head_start, **_: [data[0] + head_start, *data[1:]], parameters=(HEAD_START,)),
 )
 
@@ -209,14 +198,6 @@ def _runs(
         np.putmask(earliest, first, time)
         np.putmask(winner, first, candidate)
     return winner
-
-
-def _factor_two_missing(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
-    return _first_heads(map(int, rng.permutation(len(data))), data, rng, epsilon / sensitivity)
-
-
-def _no_permutation(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
-    return _first_heads(range(len(data)), data, rng, epsilon / (2.0 * sensitivity))
 
 
 def _no_permutation_runs(data: Utilities, runs: int, rng: Rng, epsilon: float, sensitivity: float) -> Places:
@@ -271,18 +252,20 @@ permute_and_flip = in_room(
         candidates drawn with replacement until one is accepted are the exponential mechanism
         a candidate drawn uniformly, with replacement, until its coin shows heads""",
     factor_two_missing=Twin(
-        code=Code(_factor_two_missing, partial(_runs, units=1.0), compared(of_answers(law_of, rate(1.0)))),
+        code=Code(sampler=partial(_runs, units=1.0), loss=compared(of_answers(law_of, rate(1.0)))),
+        edit={"(2.0 * sensitivity)": "sensitivity"},
         default_pair=([0, 1, 1, 1, 1], [1, 0, 0, 0, 0]),
     ),
     no_permutation=Twin(
-        code=Code(_no_permutation, _no_permutation_runs, compared(of_answers(flip_in_order, rate(0.5)))),
+        code=Code(sampler=_no_permutation_runs, loss=compared(of_answers(flip_in_order, rate(0.5)))),
+        edit={"map(int, rng.permutation(len(data)))": "range(len(data))"},
         default_pair=([1, 0, 0], [0, 1, 0]),
     ),
     one_coin=Twin(
         code=Code(_one_coin, partial(_runs, one=True), compared(of_answers(flip_one_coin, rate(0.5)))),
         default_pair=([0, 0, -2, -2, -2], [-1, 1, -1, -1, -1]),
     ),
-    drawn_again=Harmless(code=by_law(_drawn_again, of_answers(exponential, rate(0.5)))),
+    drawn_again=Harmless(code=by_law(of_answers(exponential, rate(0.5)), _drawn_again)),
 )
 
 

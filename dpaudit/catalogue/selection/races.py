@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.base.arrays import Masked, Places, Reals
-from dpaudit.catalogue.entry import Code, Entry, Loss, Parameter, Program, Sampler, Source, Twin
+from dpaudit.catalogue.entry import Code, Entry, Loss, Parameter, Program, Sampler, Source, Twin, edited, left_out
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import EPSILON, pure
 from dpaudit.losses.comparisons import winning
@@ -74,7 +74,7 @@ def compared(law: Law) -> Loss:
     return lambda first, second, **given: largest_log_ratio(law(first, **given), law(second, **given))
 
 
-def by_law(program: Program, law: Law) -> Code:
+def by_law(law: Law, program: Program = left_out) -> Code:
     """A choice by its law: many are drawn from it, and the loss is that of its probabilities."""
     return Code(program, lambda data, runs, rng, **given: chosen(law(data, **given), runs, rng), compared(law))
 
@@ -150,15 +150,8 @@ def _general(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> int
 
 
 _INDEX = raced(laplace, scale(2.0))
-
-
-def _counts_noise(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> int:
-    noisy = [answer + rng.laplace(scale=sensitivity / epsilon) for answer in data]
-    return noisy.index(max(noisy))
-
-
-def _value_only(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> float:
-    return max(answer + rng.laplace(scale=2.0 * sensitivity / epsilon) for answer in data)
+_VALUE = {"-> int": "-> float", "noisy.index(max(noisy))": "max(noisy)"}
+BOTH = {"-> int": "-> dict[int, float]", "noisy.index(max(noisy))": "{noisy.index(max(noisy)): max(noisy)}"}
 
 
 def _top_two(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> tuple[int, ...]:
@@ -214,13 +207,15 @@ report_noisy_max_general = in_room(
         the index of the largest answer after each got a draw of Lap(2 sensitivity / epsilon), and that answer \
             plus a fresh draw of Lap(sensitivity / epsilon)""",
     counts_noise=Twin(
-        code=Code(_counts_noise, raced(laplace, scale(1.0)), compared(of_answers(winning, scale(1.0)))),
+        code=Code(sampler=raced(laplace, scale(1.0)), loss=compared(of_answers(winning, scale(1.0)))),
+        edit={"2.0 * ": ""},
         default_pair=([-1, 1, 1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 0, 0, 0]),
     ),
     value_only=Twin(
         code=Code(
-            _value_only, raced(laplace, scale(2.0), "value"), between(partial(releasing, index=False), scale(2.0))
+            sampler=raced(laplace, scale(2.0), "value"), loss=between(partial(releasing, index=False), scale(2.0))
         ),
+        edit=_VALUE,
         default_pair=([0, 0, 0, 0, 0], [1, 1, 1, 1, 1]),
     ),
     top_two=Twin(
@@ -231,29 +226,10 @@ report_noisy_max_general = in_room(
 )
 
 
-def _one_sided(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> int:
-    noisy = [answer + rng.exponential(2.0 * sensitivity / epsilon) for answer in data]
-    return noisy.index(max(noisy))
-
-
 def _exponential(rng: Rng, scale: float, size: int) -> Reals:
     noise = rng.standard_exponential(size)
     noise *= scale
     return noise
-
-
-def _one_sided_counts_noise(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> int:
-    noisy = [answer + rng.exponential(sensitivity / epsilon) for answer in data]
-    return noisy.index(max(noisy))
-
-
-def _one_sided_value(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> dict[int, float]:
-    noisy = [answer + rng.exponential(2.0 * sensitivity / epsilon) for answer in data]
-    return {noisy.index(max(noisy)): max(noisy)}
-
-
-def _one_sided_value_only(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> float:
-    return max(answer + rng.exponential(2.0 * sensitivity / epsilon) for answer in data)
 
 
 report_noisy_max_exponential = in_room(
@@ -265,7 +241,11 @@ report_noisy_max_exponential = in_room(
         "identical to report-noisy-max with exponential noise",
     ),
     formula="the index of the largest answer after each got its own exponential draw of mean 2 sensitivity / epsilon",
-    code=Code(_one_sided, raced(_exponential, scale(2.0)), compared(of_answers(permute_and_flip, rate(0.5)))),
+    code=Code(
+        edited(_general, "_one_sided", {"laplace(scale=": "exponential("}),
+        raced(_exponential, scale(2.0)),
+        compared(of_answers(permute_and_flip, rate(0.5))),
+    ),
 ).with_twins(
     """counts_noise: Report Noisy Max over any queries with exponential noise of half the mean
         a mean of sensitivity / epsilon suits answers that all move one way; else a margin of 2 is 2 epsilon
@@ -278,26 +258,20 @@ report_noisy_max_exponential = in_room(
         the largest answer after each got its own exponential draw of mean 2 sensitivity / epsilon, without its \
             index""",
     counts_noise=Twin(
-        code=Code(
-            _one_sided_counts_noise, raced(_exponential, scale(1.0)), compared(of_answers(permute_and_flip, rate(1.0)))
-        )
+        code=Code(sampler=raced(_exponential, scale(1.0)), loss=compared(of_answers(permute_and_flip, rate(1.0)))),
+        edit={"2.0 * ": ""},
     ),
     value_released=Twin(
-        code=Code(_one_sided_value, raced(_exponential, scale(2.0), "both"), between(releasing_one_sided, scale(2.0))),
+        code=Code(sampler=raced(_exponential, scale(2.0), "both"), loss=between(releasing_one_sided, scale(2.0))),
+        edit=BOTH,
         default_pair=([0, 0], [1, 1]),
     ),
     value_only=Twin(
-        code=Code(
-            _one_sided_value_only, raced(_exponential, scale(2.0), "value"), between(largest_one_sided, scale(2.0))
-        ),
+        code=Code(sampler=raced(_exponential, scale(2.0), "value"), loss=between(largest_one_sided, scale(2.0))),
+        edit=_VALUE,
         default_pair=([0, 0, 0, 0, 0], [1, 1, 1, 1, 1]),
     ),
 )
-
-
-def _gumbel(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> int:
-    noisy = [answer + rng.gumbel(scale=2.0 * sensitivity / epsilon) for answer in data]
-    return noisy.index(max(noisy))
 
 
 def _gumbel_noise(rng: Rng, scale: float, size: int) -> Reals:
@@ -305,21 +279,6 @@ def _gumbel_noise(rng: Rng, scale: float, size: int) -> Reals:
     np.log(noise, out=noise)
     noise *= -scale
     return noise
-
-
-def _inverse_scale(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> int:
-    noisy = [answer + rng.gumbel(scale=epsilon / (2.0 * sensitivity)) for answer in data]
-    return noisy.index(max(noisy))
-
-
-def _wrong_tail(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> int:
-    noisy = [answer - rng.gumbel(scale=2.0 * sensitivity / epsilon) for answer in data]
-    return noisy.index(max(noisy))
-
-
-def _gumbel_value(data: Answers, rng: Rng, epsilon: float, sensitivity: float) -> dict[int, float]:
-    noisy = [answer + rng.gumbel(scale=2.0 * sensitivity / epsilon) for answer in data]
-    return {noisy.index(max(noisy)): max(noisy)}
 
 
 _GUMBEL_LOSS = compared(of_answers(exponential, rate(0.5)))
@@ -342,7 +301,7 @@ report_noisy_max_gumbel = in_room(
         "the index of the largest answer after each got its own draw of Gumbel(2 sensitivity / epsilon): it is j with "
         "probability proportional to e^(epsilon answer_j / (2 sensitivity))"
     ),
-    code=Code(_gumbel, raced(_gumbel_noise, scale(2.0)), _GUMBEL_LOSS),
+    code=Code(edited(_general, "_gumbel", {"laplace": "gumbel"}), raced(_gumbel_noise, scale(2.0)), _GUMBEL_LOSS),
 ).with_twins(
     """inverse_scale: Report Noisy Max with Gumbel noise of the inverse scale
         the scale grows with epsilon: at epsilon 1 and sensitivity 1 it is 4 times too small
@@ -354,15 +313,18 @@ report_noisy_max_gumbel = in_room(
         the lower tail of a Gumbel falls doubly exponentially: the lower the value, the larger the ratio
         the index of the largest noisy answer, and that noisy answer""",
     inverse_scale=Twin(
-        code=Code(_inverse_scale, raced(_gumbel_noise, rate(0.5)), compared(of_answers(exponential, scale(2.0)))),
+        code=Code(sampler=raced(_gumbel_noise, rate(0.5)), loss=compared(of_answers(exponential, scale(2.0)))),
+        edit={"2.0 * sensitivity / epsilon": "epsilon / (2.0 * sensitivity)"},
         default_pair=([1, -1, -1], [0, 0, 0]),
     ),
     wrong_tail=Twin(
-        code=Code(_wrong_tail, raced(_gumbel_noise, scale(-2.0)), compared(of_answers(last_clock, rate(0.5)))),
+        code=Code(sampler=raced(_gumbel_noise, scale(-2.0)), loss=compared(of_answers(last_clock, rate(0.5)))),
+        edit={"answer + ": "answer - "},
         default_pair=([0, 1, 1, 1, 1, 1], [-1, 2, 2, 2, 2, 2]),
     ),
     value_released=Twin(
-        code=Code(_gumbel_value, raced(_gumbel_noise, scale(2.0), "both"), _gumbel_value_loss),
+        code=Code(sampler=raced(_gumbel_noise, scale(2.0), "both"), loss=_gumbel_value_loss),
+        edit=BOTH,
         default_pair=([0, 0, 0], [1, 1, 1]),
     ),
 )

@@ -33,14 +33,6 @@ def _exponential(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) 
 _LAW = of_answers(exponential, rate(0.5))
 
 
-def _factor_two_missing(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
-    return pick([epsilon * utility / sensitivity for utility in data], rng)
-
-
-def _powers_of_two(data: Utilities, rng: Rng, epsilon: float, sensitivity: float) -> int:
-    return pick([math.log(2.0) * epsilon * utility / (2.0 * sensitivity) for utility in data], rng)
-
-
 def _less_cost(data: int, too_low: float, too_high: float, top: int, **_: float) -> Utilities:
     return [-max(too_low * (data - candidate), too_high * (candidate - data)) for candidate in range(top + 1)]
 
@@ -64,7 +56,7 @@ exponential_mechanism = in_room(
     source=Source(CHEEMA, MCSHERRY),
     formula="candidate r with probability proportional to e^(epsilon u(r) / (2 sensitivity))",
     neighbours="utilities that each move by at most `sensitivity`, in any direction",
-    code=by_law(_exponential, _LAW),
+    code=by_law(_LAW, _exponential),
     parameters=(EPSILON, UTILITY),
     default_pair=([0, 1, 1, 1, 1, 1], [1, 0, 0, 0, 0, 0]),
 ).with_twins(
@@ -87,11 +79,15 @@ exponential_mechanism = in_room(
     lower_price: A count by the exponential mechanism with two prices, scaled to the lower one
         one person moves the cost of every candidate below the count by the higher price
         the same with the smaller of the two prices in the exponent""",
-    factor_two_missing=Twin(code=by_law(_factor_two_missing, of_answers(exponential, rate(1.0)))),
+    factor_two_missing=Twin(
+        code=by_law(of_answers(exponential, rate(1.0))), edit={"(2.0 * sensitivity)": "sensitivity"}
+    ),
     utility_released=Twin(
         code=told_exactly(_exponential, _LAW, lambda data: np.asarray(data, float)), default_pair=([0, 1, 2], [0, 1, 3])
     ),
-    powers_of_two=Harmless(code=by_law(_powers_of_two, of_answers(exponential, rate(0.5 * math.log(2.0))))),
+    powers_of_two=Harmless(
+        code=by_law(of_answers(exponential, rate(0.5 * math.log(2.0)))), edit={"[epsilon": "[math.log(2.0) * epsilon"}
+    ),
     cut_off=Harmless(
         on=lambda data, limit, **_: [min(max(utility, -limit), limit) for utility in data],
         parameters=(LIMIT,),
@@ -131,7 +127,7 @@ most_common = in_room(
     formula="value v with probability proportional to e^(epsilon count(v)): one more record raises counts, lowers none",
     neighbours="lists of values, one record more or less",
     adjacency=(),
-    code=by_law(_most_common, lambda data, epsilon, candidates: exponential(_counts(data, candidates), epsilon)),
+    code=by_law(lambda data, epsilon, candidates: exponential(_counts(data, candidates), epsilon), _most_common),
     parameters=(EPSILON, VALUES),
     promise=pure_if_added_or_removed,
     default_pair=([0, 0, 1, 2], [0, 0, 1, 2, 3]),
@@ -142,7 +138,7 @@ most_common = in_room(
     weighted_votes: The most common value, where a record may count several times
         a record that counts three times moves a count by 3, and the exponent allows for 1
         value v with probability proportional to e^(epsilon times(v)), times(v) as the records say""",
-    unseen_dropped=Twin(code=by_law(_unseen_dropped, _seen_law)),
+    unseen_dropped=Twin(code=by_law(_seen_law, _unseen_dropped)),
     weighted_votes=Twin(
         on=lambda data, **_: [vote for vote, times in data for _ in range(times)],
         default_pair=([[0, 1], [0, 1], [1, 1], [2, 1]], [[0, 1], [0, 1], [1, 1], [2, 1], [3, 3]]),
@@ -170,10 +166,6 @@ def _private_median(data: Records, rng: Rng, epsilon: float, top: int) -> int:
 
 def _median_law(data: Records, epsilon: float, top: int) -> Reals:
     return exponential(-np.array([float(_imbalance(data, value)) for value in range(top + 1)]), epsilon / 2.0)
-
-
-def _share_sensitivity(data: Records, rng: Rng, epsilon: float, top: int) -> int:
-    return pick([-epsilon * len(data) * _imbalance(data, value) / 2.0 for value in range(top + 1)], rng)
 
 
 def _range_from_data(data: Records, rng: Rng, epsilon: float, top: int) -> int:
@@ -227,7 +219,7 @@ private_median = in_room(
     ),
     neighbours="lists of whole numbers from 0 to `top`, one record more or less",
     adjacency=(),
-    code=by_law(_private_median, _median_law),
+    code=by_law(_median_law, _private_median),
     parameters=(EPSILON, LARGEST),
     promise=pure_if_added_or_removed,
     default_pair=([2, 3, 3, 4, 7], [2, 3, 3, 4, 7, 9]),
@@ -245,15 +237,16 @@ private_median = in_room(
         after a few steps the law still depends on the start, and the start is the exact median
         `steps` Metropolis steps of +1 or -1 towards the private median, from the exact one""",
     share_sensitivity=Twin(
-        code=by_law(_share_sensitivity, lambda data, epsilon, top: _median_law(data, epsilon * len(data), top)),
+        code=by_law(lambda data, epsilon, top: _median_law(data, epsilon * len(data), top)),
+        edit={"-epsilon": "-epsilon * len(data)"},
         default_pair=([0, 0, 1, 1], [0, 0, 1, 1, 9]),
     ),
-    range_from_data=Twin(code=by_law(_range_from_data, _inner_law)),
+    range_from_data=Twin(code=by_law(_inner_law, _range_from_data)),
     distance_to_median=Twin(
-        code=by_law(_distance_to_median, _distance_law), default_pair=([1, 1, 7, 7], [1, 1, 7, 7, 7])
+        code=by_law(_distance_law, _distance_to_median), default_pair=([1, 1, 7, 7], [1, 1, 7, 7, 7])
     ),
     unmixed_chain=Twin(
-        code=by_law(_unmixed_chain, _chain_law),
+        code=by_law(_chain_law, _unmixed_chain),
         parameters=(Parameter("steps", 12, "steps", "how long the chain runs"),),
         default_pair=([1, 1, 7, 7], [1, 1, 7, 7, 7]),
     ),
@@ -292,14 +285,6 @@ def _sum_for_average(data: Records, rng: Rng, epsilon: float) -> int:
     return pick([-epsilon * len(data) * total / 2.0 for total in totals], rng)
 
 
-def _n_left_out(data: Records, rng: Rng, epsilon: float) -> int:
-    return pick([-epsilon * _average(data, h) / 2.0 for h in HYPOTHESES], rng)
-
-
-def _regularised(data: Records, rng: Rng, epsilon: float, penalty: float) -> int:
-    return pick([-epsilon * len(data) * (_average(data, h) + penalty * h) / 2.0 for h in HYPOTHESES], rng)
-
-
 def _regularised_law(data: Records, epsilon: float, penalty: float) -> Reals:
     return exponential(-average_losses(data) - penalty * np.arange(3.0), epsilon * len(data) / 2.0)
 
@@ -328,7 +313,7 @@ exponential_mechanism_learning = in_room(
     formula="hypothesis h with probability proportional to e^(epsilon n u(h) / 2), -u(h) its average loss in [0, 1]",
     neighbours="lists of n records, one of them replaced",
     adjacency=(),
-    code=by_law(_learning, _law),
+    code=by_law(_law, _learning),
     parameters=(EPSILON,),
     promise=pure_if_replaced,
     default_pair=([2, 3, 3, 3, 3], [3, 3, 3, 3, 3]),
@@ -349,7 +334,7 @@ exponential_mechanism_learning = in_room(
         the utilities then move by 1 / n only, and the loss is epsilon / n
         hypothesis h with probability proportional to e^(epsilon u(h) / 2), -u(h) its average loss""",
     sum_for_average=Twin(
-        code=by_law(_sum_for_average, lambda data, epsilon: _law(data, epsilon * len(data))),
+        code=by_law(lambda data, epsilon: _law(data, epsilon * len(data)), _sum_for_average),
         default_pair=([0, 0, 0, 1, 1], [1, 0, 0, 1, 1]),
     ),
     minimiser=Twin(
@@ -357,8 +342,14 @@ exponential_mechanism_learning = in_room(
         default_pair=([0, 0, 0, 1, 4], [1, 0, 0, 1, 4]),
     ),
     loss_released=Twin(code=told_exactly(_learning, _law, average_losses)),
-    regularised=Harmless(code=by_law(_regularised, _regularised_law), parameters=(PENALTY,)),
+    regularised=Harmless(
+        code=by_law(_regularised_law),
+        edit={") ->": ", penalty: float) ->", "_average(data, h)": "(_average(data, h) + penalty * h)"},
+        parameters=(PENALTY,),
+    ),
     n_left_out=Harmless(
-        code=by_law(_n_left_out, lambda data, epsilon: _law(data, epsilon / len(data))), default_pair=([0, 2], [0, 3])
+        code=by_law(lambda data, epsilon: _law(data, epsilon / len(data))),
+        edit={" * len(data)": ""},
+        default_pair=([0, 2], [0, 3]),
     ),
 )

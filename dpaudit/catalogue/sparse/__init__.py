@@ -12,7 +12,7 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Reals
-from dpaudit.catalogue.entry import Code, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Parameter, Source, Twin, edited
 from dpaudit.catalogue.noise import Rng, laplace
 from dpaudit.catalogue.promises import BASSI, EPSILON
 from dpaudit.catalogue.sparse.lyu import sparse_lyu_1, sparse_lyu_7, sparse_monotone
@@ -29,58 +29,6 @@ def _above_threshold(data: Answers, rng: Rng, epsilon: float, threshold: float) 
     noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
     output = []
     for answer in data:
-        if answer + rng.laplace(scale=4.0 / epsilon) > noisy_threshold:
-            output.append(TOP)
-            break
-        output.append(BOTTOM)
-    return tuple(output)
-
-
-def _no_threshold_noise(data: Answers, rng: Rng, epsilon: float, threshold: float) -> tuple[int, ...]:
-    output = []
-    for answer in data:
-        if answer + rng.laplace(scale=4.0 / epsilon) > threshold:
-            output.append(TOP)
-            break
-        output.append(BOTTOM)
-    return tuple(output)
-
-
-def _no_query_noise(data: Answers, rng: Rng, epsilon: float, threshold: float) -> tuple[int, ...]:
-    noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
-    output = []
-    for answer in data:
-        if answer > noisy_threshold:
-            output.append(TOP)
-            break
-        output.append(BOTTOM)
-    return tuple(output)
-
-
-def _half_noise(data: Answers, rng: Rng, epsilon: float, threshold: float) -> tuple[int, ...]:
-    noisy_threshold = threshold + rng.laplace(scale=1.0 / epsilon)
-    output = []
-    for answer in data:
-        if answer + rng.laplace(scale=2.0 / epsilon) > noisy_threshold:
-            output.append(TOP)
-            break
-        output.append(BOTTOM)
-    return tuple(output)
-
-
-def _no_halt(data: Answers, rng: Rng, epsilon: float, threshold: float) -> tuple[int, ...]:
-    noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
-    output = []
-    for answer in data:
-        is_top = answer + rng.laplace(scale=4.0 / epsilon) > noisy_threshold
-        output.append(TOP if is_top else BOTTOM)
-    return tuple(output)
-
-
-def _fresh_threshold(data: Answers, rng: Rng, epsilon: float, threshold: float) -> tuple[int, ...]:
-    output = []
-    for answer in data:
-        noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
         if answer + rng.laplace(scale=4.0 / epsilon) > noisy_threshold:
             output.append(TOP)
             break
@@ -144,18 +92,30 @@ above_threshold = in_room(
         once the noisy threshold is known it hides nothing, and every bottom costs epsilon / 4 of its own
         as AboveThreshold; the output is the noisy threshold and the number of bottoms""",
     no_threshold_noise=Twin(
-        code=by_rule(Rule(lambda epsilon, c: (0.0, 4.0 / epsilon)), _no_threshold_noise),
+        code=by_rule(Rule(lambda epsilon, c: (0.0, 4.0 / epsilon))),
+        edit={"noisy_threshold =": None, "noisy_threshold": "threshold"},
         default_pair=([0, 0, 0, 0, 0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 1, 1, 1, 1, 0]),
     ),
     no_query_noise=Twin(
-        code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 0.0)), _no_query_noise), default_pair=([0, 1], [1, 0])
+        code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 0.0))),
+        edit={" + rng.laplace(scale=4.0 / epsilon)": ""},
+        default_pair=([0, 1], [1, 0]),
     ),
-    half_noise=Twin(code=by_rule(Rule(lambda epsilon, c: (1.0 / epsilon, 2.0 / epsilon)), _half_noise)),
+    half_noise=Twin(
+        code=by_rule(Rule(lambda epsilon, c: (1.0 / epsilon, 2.0 / epsilon))),
+        edit={"2.0 / epsilon": "1.0 / epsilon", "4.0 / epsilon": "2.0 / epsilon"},
+    ),
     fresh_threshold=Twin(
-        code=by_rule(Rule(ONE_TOP.noises, "each answer"), _fresh_threshold), default_pair=([-2] * 12, [-1] * 12)
+        code=by_rule(Rule(ONE_TOP.noises, "each answer")),
+        edit={
+            "    noisy": "    output = []\n    for answer in data:\n        noisy",
+            "    output = []\n    for answer in data:\n": "",
+        },
+        default_pair=([-2] * 12, [-1] * 12),
     ),
     no_halt=Twin(
-        code=by_rule(Rule(ONE_TOP.noises, "once", halts=False), _no_halt),
+        code=by_rule(Rule(ONE_TOP.noises, "once", halts=False)),
+        edit={"            break\n        ": "        else:\n            "},
         default_pair=([1] * 4 + [-1] * 4, [2] * 4 + [-2] * 4),
     ),
     threshold_released=Twin(
@@ -169,22 +129,6 @@ def _reals(name: str, value: object) -> list[float]:
     if not isinstance(value, Sequence) or isinstance(value, str):
         raise InvalidSpec(f"{name} must be a list of numbers, one for each answer, got {value!r}")
     return [validate.real(f"{name}[{place}]", each) for place, each in enumerate(value)]
-
-
-def _sparse(data: Answers, rng: Rng, epsilon: float, thresholds: Sequence[float], c: int) -> tuple[int, ...]:
-    sigma = 2.0 * c / epsilon
-    noise = rng.laplace(scale=sigma)
-    output, count = [], 0
-    for answer, threshold in zip(data, thresholds, strict=True):
-        if answer + rng.laplace(scale=2.0 * sigma) >= threshold + noise:
-            output.append(TOP)
-            count += 1
-            noise = rng.laplace(scale=sigma)
-        else:
-            output.append(BOTTOM)
-        if count >= c:
-            break
-    return tuple(output)
 
 
 def _less(call: Callable[..., Any], datasets: int = 1) -> Callable[..., Any]:
@@ -210,7 +154,18 @@ sparse_thresholds = in_room(
         "with sigma = 2 c / epsilon: all thresholds get one draw of Lap(sigma), anew after each top, "
         "each answer Lap(2 sigma); halt at the c-th top; with c = 1 it is AboveThreshold"
     ),
-    code=_by_rule(RIGHT)._replace(program=_sparse),
+    code=_by_rule(RIGHT)._replace(
+        program=edited(
+            sparse.program,
+            "_sparse_thresholds",
+            {
+                "threshold: float": "thresholds: list[float]",
+                "noisy_threshold = threshold + rng": "noise = rng",
+                "answer in data": "answer, threshold in zip(data, thresholds, strict=True)",
+                ">= noisy_threshold": ">= threshold + noise",
+            },
+        )
+    ),
     parameters=(
         EPSILON,
         Parameter("thresholds", [0, 10] * 8, "units of the answers", "what each answer is compared with", _reals),

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from dpaudit.catalogue.entry import Code, Source, Twin
+from dpaudit.catalogue.entry import Code, Source, Twin, edited
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.sparse.runs import BOTTOM, LYU, NEIGHBOURS, TOP, Answers, Rule, Scales, compared_values, in_room
 from dpaudit.catalogue.sparse.values import by_rule
@@ -23,6 +23,7 @@ def _allocated_noises(epsilon: float, c: int, *, per_top: float) -> Scales:
 ONE = Rule(lambda epsilon, c: (2.0 / epsilon, 4.0 * c / epsilon), "once")
 THREE = Rule(lambda epsilon, c: (2.0 / epsilon, 2.0 * c / epsilon), "once")
 FOUR = Rule(lambda epsilon, c: (4.0 / epsilon, 4.0 / (3.0 * epsilon)), "once")
+_NO_HALT = {", count = [], 0": " = []", "count +=": None, "count >=": None, "break": None}
 
 
 def _lyu_1(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
@@ -57,49 +58,6 @@ def _lyu_3_loss(first: Answers, second: Answers, epsilon: float, threshold: floa
     return max(one_threshold_values_loss(*pair, c, threshold, *scales) for pair in ((p, q), (q, p)))
 
 
-def _lyu_4(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
-    for_threshold, for_tops = epsilon / 4.0, 3.0 * epsilon / 4.0
-    noisy_threshold = threshold + rng.laplace(scale=1.0 / for_threshold)
-    output, count = [], 0
-    for answer in data:
-        if answer + rng.laplace(scale=1.0 / for_tops) >= noisy_threshold:
-            output.append(TOP)
-            count += 1
-            if count >= c:
-                break
-        else:
-            output.append(BOTTOM)
-    return tuple(output)
-
-
-def _lyu_5(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
-    noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
-    return tuple(TOP if answer >= noisy_threshold else BOTTOM for answer in data)
-
-
-def _lyu_6(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
-    noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
-    output = []
-    for answer in data:
-        is_top = answer + rng.laplace(scale=2.0 / epsilon) >= noisy_threshold
-        output.append(TOP if is_top else BOTTOM)
-    return tuple(output)
-
-
-def _query_noise_not_scaled(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
-    noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
-    output, count = [], 0
-    for answer in data:
-        if answer + rng.laplace(scale=4.0 / epsilon) >= noisy_threshold:
-            output.append(TOP)
-            count += 1
-            if count >= c:
-                break
-        else:
-            output.append(BOTTOM)
-    return tuple(output)
-
-
 sparse_lyu_1 = in_room(
     name="sparse_lyu_1",
     title="Sparse with one noisy threshold (algorithm 1 of Lyu, Su & Li)",
@@ -126,17 +84,23 @@ sparse_lyu_1 = in_room(
         code=Code(_lyu_3, partial(compared_values, rule=THREE), _lyu_3_loss),
         default_pair=([0] * 7 + [1], [1] * 7 + [0]),
     ),
-    lyu_4=Twin(code=by_rule(FOUR, _lyu_4), default_pair=([1, 1, -1, -1], [2, 2, -2, -2])),
+    lyu_4=Twin(
+        code=by_rule(FOUR),
+        edit={"2.0 / epsilon": "4.0 / epsilon", "4.0 * c / epsilon": "4.0 / (3.0 * epsilon)"},
+        default_pair=([1, 1, -1, -1], [2, 2, -2, -2]),
+    ),
     lyu_5=Twin(
-        code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 0.0), "once", halts=False), _lyu_5),
+        code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 0.0), "once", halts=False)),
+        edit={" + rng.laplace(scale=4.0 * c / epsilon)": "", **_NO_HALT},
         default_pair=([0, 1], [1, 0]),
     ),
     lyu_6=Twin(
-        code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 2.0 / epsilon), "once", halts=False), _lyu_6),
+        code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 2.0 / epsilon), "once", halts=False)),
+        edit={"4.0 * c": "2.0", **_NO_HALT},
         default_pair=([1, 1, -1, -1], [2, 2, -2, -2]),
     ),
     query_noise_not_scaled=Twin(
-        code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 4.0 / epsilon), "once"), _query_noise_not_scaled)
+        code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 4.0 / epsilon), "once")), edit={"4.0 * c": "4.0"}
     ),
 )
 
@@ -158,34 +122,6 @@ sparse_lyu_7 = in_room(
 )
 
 
-def _monotone(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
-    noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
-    output, count = [], 0
-    for answer in data:
-        if answer + rng.laplace(scale=2.0 * c / epsilon) >= noisy_threshold:
-            output.append(TOP)
-            count += 1
-            if count >= c:
-                break
-        else:
-            output.append(BOTTOM)
-    return tuple(output)
-
-
-def _halved_again(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
-    noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
-    output, count = [], 0
-    for answer in data:
-        if answer + rng.laplace(scale=c / epsilon) >= noisy_threshold:
-            output.append(TOP)
-            count += 1
-            if count >= c:
-                break
-        else:
-            output.append(BOTTOM)
-    return tuple(output)
-
-
 sparse_monotone = in_room(
     name="sparse_monotone",
     title="Sparse for counts: half the noise on the answers",
@@ -193,7 +129,10 @@ sparse_monotone = in_room(
     formula="the threshold gets one draw of Lap(2 / epsilon), each answer Lap(2 c / epsilon); halt at the c-th top",
     neighbours="vectors of answers that all rise, or all fall, by at most 1: counts when one person comes or goes",
     adjacency=("up", "down"),
-    code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 2.0 * c / epsilon), "once"), _monotone),
+    code=by_rule(
+        Rule(lambda epsilon, c: (2.0 / epsilon, 2.0 * c / epsilon), "once"),
+        edited(_lyu_1, "_monotone", {"4.0 * c": "2.0 * c"}),
+    ),
     default_pair=([1, 1, 1, 1, 1, 1, 0, 0], [2, 2, 2, 2, 2, 2, 0, 0]),
 ).with_twins(
     """general_queries: The noise for counts, on answers that move both ways
@@ -207,5 +146,7 @@ sparse_monotone = in_room(
         neighbours=NEIGHBOURS,
         adjacency=("all-differ",),
     ),
-    halved_again=Twin(code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, c / epsilon), "once"), _halved_again)),
+    halved_again=Twin(
+        code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, c / epsilon), "once")), edit={"2.0 * c": "c"}
+    ),
 )

@@ -6,11 +6,11 @@ from typing import Any
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Reals
-from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Source, Twin, edited
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import BASSI, BOOK, approximate
 from dpaudit.catalogue.sparse.runs import BOTTOM, THRESHOLD, TOP, Answers, Rule, compared_values, in_room
-from dpaudit.catalogue.sparse.values import bits_loss_at, by_rule, tops_loss
+from dpaudit.catalogue.sparse.values import bits_loss_at, by_rule, gap_sparse, tops_loss
 from dpaudit.losses.released import released_value_ratio
 
 RIGHT = Rule(lambda epsilon, c: (2.0 * c / epsilon, 4.0 * c / epsilon))
@@ -34,128 +34,8 @@ def _sparse(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -
     return tuple(output)
 
 
-def _no_threshold_noise(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
-    sigma = 2.0 * c / epsilon
-    output, count = [], 0
-    for answer in data:
-        if answer + rng.laplace(scale=2.0 * sigma) >= threshold:
-            output.append(TOP)
-            count += 1
-        else:
-            output.append(BOTTOM)
-        if count >= c:
-            break
-    return tuple(output)
-
-
-def _no_query_noise(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
-    sigma = 2.0 * c / epsilon
-    noisy_threshold = threshold + rng.laplace(scale=sigma)
-    output, count = [], 0
-    for answer in data:
-        if answer >= noisy_threshold:
-            output.append(TOP)
-            count += 1
-            noisy_threshold = threshold + rng.laplace(scale=sigma)
-        else:
-            output.append(BOTTOM)
-        if count >= c:
-            break
-    return tuple(output)
-
-
-def _value_released(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> dict[int, float]:
-    sigma = 2.0 * c / epsilon
-    noisy_threshold = threshold + rng.laplace(scale=sigma)
-    output: dict[int, float] = {}
-    for place, answer in enumerate(data):
-        noisy_answer = answer + rng.laplace(scale=2.0 * sigma)
-        if noisy_answer >= noisy_threshold:
-            output[place] = noisy_answer
-            noisy_threshold = threshold + rng.laplace(scale=sigma)
-        if len(output) >= c:
-            break
-    return output
-
-
 def _value_ratio(p: Reals, q: Reals, *scales: float) -> float:
     return released_value_ratio(p, q, (p[-1], q[-1]), *scales)
-
-
-def _query_noise_not_scaled(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
-    sigma = 2.0 * c / epsilon
-    noisy_threshold = threshold + rng.laplace(scale=sigma)
-    output, count = [], 0
-    for answer in data:
-        if answer + rng.laplace(scale=4.0 / epsilon) >= noisy_threshold:
-            output.append(TOP)
-            count += 1
-            noisy_threshold = threshold + rng.laplace(scale=sigma)
-        else:
-            output.append(BOTTOM)
-        if count >= c:
-            break
-    return tuple(output)
-
-
-def _noise_not_scaled(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
-    sigma = 2.0 / epsilon
-    noisy_threshold = threshold + rng.laplace(scale=sigma)
-    output, count = [], 0
-    for answer in data:
-        if answer + rng.laplace(scale=2.0 * sigma) >= noisy_threshold:
-            output.append(TOP)
-            count += 1
-            noisy_threshold = threshold + rng.laplace(scale=sigma)
-        else:
-            output.append(BOTTOM)
-        if count >= c:
-            break
-    return tuple(output)
-
-
-def _no_cut_off(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
-    sigma = 2.0 * c / epsilon
-    noisy_threshold = threshold + rng.laplace(scale=sigma)
-    output = []
-    for answer in data:
-        if answer + rng.laplace(scale=2.0 * sigma) >= noisy_threshold:
-            output.append(TOP)
-            noisy_threshold = threshold + rng.laplace(scale=sigma)
-        else:
-            output.append(BOTTOM)
-    return tuple(output)
-
-
-def _threshold_kept(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
-    sigma = 2.0 * c / epsilon
-    noisy_threshold = threshold + rng.laplace(scale=sigma)
-    output, count = [], 0
-    for answer in data:
-        if answer + rng.laplace(scale=2.0 * sigma) >= noisy_threshold:
-            output.append(TOP)
-            count += 1
-        else:
-            output.append(BOTTOM)
-        if count >= c:
-            break
-    return tuple(output)
-
-
-def _printed_halt(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> tuple[int, ...]:
-    sigma = 2.0 * c / epsilon
-    noisy_threshold = threshold + rng.laplace(scale=sigma)
-    output, count = [], 0
-    for answer in data:
-        if answer + rng.laplace(scale=2.0 * sigma) >= noisy_threshold:
-            output.append(TOP)
-            count += 1
-            noisy_threshold = threshold + rng.laplace(scale=sigma)
-        else:
-            output.append(BOTTOM)
-        if count > c:
-            break
-    return tuple(output)
 
 
 sparse = in_room(
@@ -196,28 +76,43 @@ sparse = in_room(
     printed_halt: Sparse with the halting line as it is printed
         by count > c, c + 1 tops are answered, each with a c-th of epsilon: (c + 1) / c times the claim
         as Sparse, with the noise for c tops, but a run halts at the top after the c-th""",
-    no_threshold_noise=Twin(code=by_rule(NO_THRESHOLD_NOISE, _no_threshold_noise), default_pair=([-1] * 12, [0] * 12)),
+    no_threshold_noise=Twin(
+        code=by_rule(NO_THRESHOLD_NOISE),
+        edit={"noisy_threshold =": None, "noisy_threshold": "threshold"},
+        default_pair=([-1] * 12, [0] * 12),
+    ),
     no_query_noise=Twin(
-        code=by_rule(Rule(lambda epsilon, c: (2.0 * c / epsilon, 0.0)), _no_query_noise),
+        code=by_rule(Rule(lambda epsilon, c: (2.0 * c / epsilon, 0.0))),
+        edit={" + rng.laplace(scale=2.0 * sigma)": ""},
         default_pair=([0, 1, 0, 1], [1, 0, 1, 0]),
     ),
     value_released=Twin(
         code=Code(
-            _value_released, partial(compared_values, rule=RIGHT), partial(tops_loss, rule=RIGHT, top=_value_ratio)
+            edited(gap_sparse.program, "_value_released", {" - noisy_threshold": ""}),
+            partial(compared_values, rule=RIGHT),
+            partial(tops_loss, rule=RIGHT, top=_value_ratio),
         ),
         default_pair=([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0]),
     ),
     query_noise_not_scaled=Twin(
-        code=by_rule(Rule(lambda epsilon, c: (2.0 * c / epsilon, 4.0 / epsilon)), _query_noise_not_scaled)
+        code=by_rule(Rule(lambda epsilon, c: (2.0 * c / epsilon, 4.0 / epsilon))), edit={"2.0 * sigma": "4.0 / epsilon"}
     ),
-    noise_not_scaled=Twin(code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 4.0 / epsilon)), _noise_not_scaled)),
-    no_cut_off=Twin(code=by_rule(NO_CUT_OFF, _no_cut_off), default_pair=([1, 1, 1, -1] * 4, [2, 2, 2, -2] * 4)),
+    noise_not_scaled=Twin(
+        code=by_rule(Rule(lambda epsilon, c: (2.0 / epsilon, 4.0 / epsilon))),
+        edit={"2.0 * c": "2.0"},
+    ),
+    no_cut_off=Twin(
+        code=by_rule(NO_CUT_OFF),
+        edit={", count = [], 0": " = []", "count +=": None, "count >=": None, "break": None},
+        default_pair=([1, 1, 1, -1] * 4, [2, 2, 2, -2] * 4),
+    ),
     threshold_kept=Harmless(
-        code=by_rule(Rule(RIGHT.noises, "once"), _threshold_kept),
+        code=by_rule(Rule(RIGHT.noises, "once")),
+        edit={"        noisy_threshold =": None},
         default_pair=([1, 1, 1, 1, 1, 1, -1, -1], [2, 2, 2, 2, 2, 2, -2, -2]),
     ),
     printed_halt=Twin(
-        code=Code(_printed_halt),
+        edit={"count >= c": "count > c"},
         at=lambda _, epsilon, c, **__: {"epsilon": epsilon * (c + 1) / c, "c": c + 1},
         default_pair=([1, 1, 1, 1, 1, -1] * 3, [2, 2, 2, 2, 2, -2] * 3),
     ),

@@ -137,22 +137,6 @@ def _gap_of(rng: Rng, answer: float, seen: Seen, **_: Any) -> Reals:
     return seen.noisy - seen.level
 
 
-def _value_beside_gap(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> dict[int, float]:
-    sigma = 2.0 * c / epsilon
-    noisy_threshold = threshold + rng.laplace(scale=sigma)
-    gaps: dict[int, float] = {}
-    values: dict[int, float] = {}
-    for place, answer in enumerate(data):
-        noisy_answer = answer + rng.laplace(scale=2.0 * sigma)
-        if noisy_answer >= noisy_threshold:
-            gaps[place] = noisy_answer - noisy_threshold
-            values[len(data) + place] = noisy_answer
-            noisy_threshold = threshold + rng.laplace(scale=sigma)
-        if len(gaps) >= c:
-            break
-    return gaps | values
-
-
 def _value_beside_gap_runs(data: Answers, runs: int, rng: Rng, epsilon: float, threshold: float, c: int) -> Masked:
     answers = len(data)
     values, hidden = np.zeros((2 * answers, runs)), np.ones((2 * answers, runs), np.bool_)
@@ -161,19 +145,6 @@ def _value_beside_gap_runs(data: Answers, runs: int, rng: Rng, epsilon: float, t
             values[row, seen.tops] = value
             hidden[row, seen.tops] = False
     return np.ma.MaskedArray(values.T, mask=hidden.T)
-
-
-def _exact_gap(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> dict[int, float]:
-    sigma = 2.0 * c / epsilon
-    noisy_threshold = threshold + rng.laplace(scale=sigma)
-    output: dict[int, float] = {}
-    for place, answer in enumerate(data):
-        if answer + rng.laplace(scale=2.0 * sigma) >= noisy_threshold:
-            output[place] = answer - noisy_threshold
-            noisy_threshold = threshold + rng.laplace(scale=sigma)
-        if len(output) >= c:
-            break
-    return output
 
 
 gap_sparse = in_room(
@@ -197,15 +168,20 @@ gap_sparse = in_room(
             epsilon / (2 c) of its own
         as Sparse; the output holds the tops only, each by its place: the answer minus the noisy threshold""",
     value_beside_gap=Twin(
-        code=Code(_value_beside_gap, _value_beside_gap_runs, partial(tops_loss, rule=GAP, top=known_threshold_ratio)),
+        code=Code(sampler=_value_beside_gap_runs, loss=partial(tops_loss, rule=GAP, top=known_threshold_ratio)),
+        edit={
+            "    output:": "    values: dict[int, float] = {}\n    output:",
+            "output[place] =": "values[len(data) + place] = noisy_answer\n            output[place] =",
+            "return output": "return output | values",
+        },
         default_pair=([0] * 12 + [1], [1] * 12 + [0]),
     ),
     exact_gap=Twin(
         code=Code(
-            _exact_gap,
-            partial(released, rule=GAP, value=lambda rng, answer, seen, **_: answer - seen.level),
-            partial(tops_loss, rule=GAP, top=exact_gap_ratio),
+            sampler=partial(released, rule=GAP, value=lambda rng, answer, seen, **_: answer - seen.level),
+            loss=partial(tops_loss, rule=GAP, top=exact_gap_ratio),
         ),
+        edit={"= noisy_answer - ": "= answer - "},
         default_pair=([0] * 5 + [1], [1] * 5 + [0]),
     ),
 )
@@ -232,28 +208,6 @@ def _numeric_loss(
     before, after = np.asarray(first, float), np.asarray(second, float)
     costs = np.abs(before - after) * epsilon / (scale * c)
     return one_threshold_loss(before, after, c, threshold, *rule.noises(epsilon, c), costs)
-
-
-def _value_not_paid(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> dict[int, float]:
-    noisy_threshold = threshold + rng.laplace(scale=2.0 / epsilon)
-    output: dict[int, float] = {}
-    for place, answer in enumerate(data):
-        if answer + rng.laplace(scale=4.0 * c / epsilon) >= noisy_threshold:
-            output[place] = answer + rng.laplace(scale=c / epsilon)
-            if len(output) >= c:
-                break
-    return output
-
-
-def _exact_value(data: Answers, rng: Rng, epsilon: float, threshold: float, c: int) -> dict[int, float]:
-    noisy_threshold = threshold + rng.laplace(scale=3.0 / epsilon)
-    output: dict[int, float] = {}
-    for place, answer in enumerate(data):
-        if answer + rng.laplace(scale=6.0 * c / epsilon) >= noisy_threshold:
-            output[place] = float(answer)
-            if len(output) >= c:
-                break
-    return output
 
 
 def _exact(rng: Rng, answer: float, seen: Seen, **_: Any) -> Reals:
@@ -283,13 +237,14 @@ numeric_sparse = in_room(
         as numeric Sparse, but a top is given away as it is""",
     value_not_paid=Twin(
         code=Code(
-            _value_not_paid,
-            partial(released, rule=NOT_PAID, value=partial(_fresh_value, scale=1.0)),
-            partial(_numeric_loss, rule=NOT_PAID, scale=1.0),
-        )
+            sampler=partial(released, rule=NOT_PAID, value=partial(_fresh_value, scale=1.0)),
+            loss=partial(_numeric_loss, rule=NOT_PAID, scale=1.0),
+        ),
+        edit={"3.0 / epsilon": "2.0 / epsilon", "6.0 * c": "4.0 * c", "3.0 * c": "c"},
     ),
     exact_value=Twin(
-        code=Code(_exact_value, partial(released, rule=NUMERIC, value=_exact), unbounded),
+        code=Code(sampler=partial(released, rule=NUMERIC, value=_exact), loss=unbounded),
+        edit={"answer + rng.laplace(scale=3.0 * c / epsilon)": "float(answer)"},
         default_pair=([1, 1], [2, 0]),
     ),
 )

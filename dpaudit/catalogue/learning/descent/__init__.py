@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.base import validate
-from dpaudit.catalogue.entry import Code, Harmless, Parameter, Promise, Source, Twin
+from dpaudit.catalogue.entry import Code, Harmless, Parameter, Program, Promise, Source, Twin, edited, left_out
 from dpaudit.catalogue.learning.descent import losses, programs
 from dpaudit.catalogue.learning.descent import runs as many
 from dpaudit.catalogue.learning.descent.programs import Data, Descent, planned
@@ -61,20 +61,21 @@ def accounted(noise_multiplier: float, steps: int, rate: float, delta: float, **
 
 
 def coded(
-    program: Callable[..., Any],
     sampler: Callable[..., Any],
     loss: Callable[..., Any],
+    program: Program = left_out,
     spread: Callable[[Descent], float] = programs.clip_norms,
     **parts: str,
 ) -> Code:
-    """A descent with some parts changed, by their names in `PARTS`; `spread` is the deviation of the noise on a sum."""
-    one, runs = ({name: table[part] for name, part in parts.items()} for table in (programs.PARTS, many.PARTS))
+    """A descent, in its sampler with some parts changed, by their names in `PARTS`; `spread`: of the noise on a sum."""
+    runs = {name: many.PARTS[part] for name, part in parts.items()}
     if spread is not programs.clip_norms:
-        one["spread"] = runs["spread"] = spread
-    return Code(planned(program, **one), planned(sampler, **runs), planned(loss))
+        runs["spread"] = spread
+    return Code(program if program is left_out else planned(program), planned(sampler, **runs), planned(loss))
 
 
-coded_sgd = partial(coded, programs.dp_sgd, many.dp_sgd)
+coded_sgd = partial(coded, many.dp_sgd)
+LAST = {"flattened(models)": "tuple(model.tolist())"}
 
 dp_sgd = in_room(
     name="dp_sgd",
@@ -86,7 +87,7 @@ dp_sgd = in_room(
         "`batch_size` and followed downhill; epsilon is exact for all models seen"
     ),
     neighbours="datasets of which one has one record more",
-    code=coded_sgd(losses.last_iterate, out="last"),
+    code=coded_sgd(losses.last_iterate, edited(programs.dp_sgd, "dp_sgd_last", LAST), out="last"),
     parameters=PARAMETERS,
     promise=accounted,
     default_pair=([*OTHERS, CANARY], OTHERS),
@@ -97,9 +98,13 @@ dp_sgd = in_room(
     rate_of_one_record: DP-SGD, accounted at the rate of a batch of one
         the accountant was given 1 / n where a record joins with probability batch_size / n
         as DP-SGD; epsilon is computed for the rate `rate` / `batch_size`""",
-    one_batch=Twin(code=coded_sgd(losses.one_batch, batches="one poisson", out="last")),
+    one_batch=Twin(
+        code=coded_sgd(losses.one_batch, batches="one poisson", out="last"), edit={"poisson(": "once(poisson)("}
+    ),
     rate_of_one_record=Twin(promise=lambda rate, batch_size, **given: accounted(rate=rate / batch_size, **given)),
 )
+
+_WHOLE = {"clipped(logistic_gradient(model, record), at.clip)": "logistic_gradient(model, record)"}
 
 dp_sgd_iterates = replace(
     dp_sgd,
@@ -109,7 +114,7 @@ dp_sgd_iterates = replace(
         "as dp_sgd, and the models of all T steps are released; epsilon is exact, from the distribution of the privacy "
         "loss: T times that of (1 - rate) N(0, 1) + rate N(1 / noise_multiplier, 1) against N(0, 1)"
     ),
-    code=coded_sgd(losses.all_iterates),
+    code=coded_sgd(losses.all_iterates, programs.dp_sgd),
 ).with_twins(
     """no_clipping: DP-SGD without clipping
         a record's gradient is as long as its features allow, and the noise is for one of length C
@@ -126,22 +131,22 @@ dp_sgd_iterates = replace(
         each epoch deals the shuffled records out in batches of `batch_size`; what is left over sits out""",
     no_clipping=Twin(
         code=coded_sgd(losses.unclipped, clip="whole"),
+        edit=_WHOLE,
         default_pair=([*OTHERS, [[0.3, 0.0], 1.0]], OTHERS),
     ),
     clipping_per_batch=Twin(
-        code=coded_sgd(
-            losses.per_batch,
-            clip="whole",
-            average="expected, clipped",
-        ),
+        code=coded_sgd(losses.per_batch, clip="whole", average="expected, clipped"),
+        edit={**_WHOLE, "total / at.size": "clipped(total / at.size, at.clip)"},
         default_pair=([[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0], CANARY], [[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0]]),
     ),
     realised_batch_size=Twin(
         code=coded_sgd(losses.realised_size, average="realised"),
+        edit={"total / at.size": "total / max(len(batch), 1)"},
         default_pair=([[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0], CANARY], [[[0.0, 0.0], 1.0], [[0.0, 0.0], 0.0]]),
     ),
     shuffled_batches=Twin(
         code=coded_sgd(losses.shuffled, batches="shuffled"),
+        edit={"poisson(": "shuffled("},
         default_pair=([[[1.0, 0.0], 0.0]] * 4 + [[[1.0, 0.0], 1.0]], [[[1.0, 0.0], 0.0]] * 4),
     ),
 )
@@ -221,7 +226,9 @@ dp_sgd_fixed_batches = in_room(
         "epsilon holds for all data: T times (1 - B/n) N(0, 1) + (B/n) N(2 / noise_multiplier, 1) against N(0, 1), "
         "and whichever order tells more at each loss"
     ),
-    code=coded_sgd(_all_models, batches="of exactly"),
+    code=coded_sgd(
+        _all_models, edited(programs.dp_sgd, "dp_sgd_of_exactly", {"poisson(": "of_exactly("}), batches="of exactly"
+    ),
     parameters=(replace(_NOISE, default=2.0), _CLIP, _LEARNING_RATE, _STEPS, *_DRAWN, PENALTY, _DELTA),
     promise=_accounted(fixed_batch_epsilon),
     default_pair=([*ALIKE, [[1.0, 0.0], 1.0]], [*ALIKE, [[1.0, 0.0], 0.0]]),
@@ -238,7 +245,7 @@ dp_sgd_fixed_batches = in_room(
     one_batch: DP-SGD that draws one batch of exactly B records for all its steps
         a record joins all steps or none, so its pulls add up; the accountant counts on a new draw each step
         the batch of B records is drawn once, before the first step""",
-    last=Harmless(code=coded_sgd(_last_model, batches="of exactly", out="last")),
+    last=Harmless(code=coded_sgd(_last_model, batches="of exactly", out="last"), edit=LAST),
     usual_sigma=Twin(promise=_accounted(subsampled_gaussian_epsilon)),
     noise_over_n=Twin(
         at=lambda data, noise_multiplier, records, batch_size, **_: {
@@ -249,7 +256,8 @@ dp_sgd_fixed_batches = in_room(
         code=coded_sgd(
             lambda first, second, at: mixture_epsilon(at.delta, *_mixtures(first, second, at, at.steps)),
             batches="one of exactly",
-        )
+        ),
+        edit={"of_exactly(": "once(of_exactly)("},
     ),
 )
 
@@ -274,7 +282,7 @@ def _of_a_share(at: Descent) -> float:
     return at.noise_multiplier * (at.clip / at.size)
 
 
-_descent = partial(coded, programs.descent, many.descent)
+_descent = partial(coded, many.descent)
 
 
 def _exact_loss(first: Data, second: Data, at: Descent) -> float:
@@ -308,7 +316,7 @@ dp_gradient_descent = in_room(
         "downhill: sqrt(T) / noise_multiplier-GDP"
     ),
     neighbours="datasets of which one has one record more",
-    code=_descent(partial(losses.gaussian_mu, own=True), out="last"),
+    code=_descent(partial(losses.gaussian_mu, own=True), edited(programs.descent, "descent_last", LAST), out="last"),
     parameters=_FULL_PARAMETERS,
     promise=_gaussian,
     default_pair=([*_POINTS, _FAR_POINT], _POINTS),
@@ -328,7 +336,9 @@ dp_gradient_descent = in_room(
     averaged: DP gradient descent, the mean of all models
         the mean is computed from the models, which are private together
         as DP gradient descent; the output is the mean of the models after all steps""",
-    no_clipping=Twin(code=_descent(losses.unclipped_mu, total="unclipped", out="last")),
+    no_clipping=Twin(
+        code=_descent(losses.unclipped_mu, total="unclipped", out="last"), edit={"clipped_sum": "unclipped_sum"}
+    ),
     clipping_after_averaging=Twin(
         code=_descent(
             losses.after_averaging_mu,
@@ -337,6 +347,11 @@ dp_gradient_descent = in_room(
             step="of the average",
             out="last",
         ),
+        edit={
+            "clipped_sum(model, data, at)": "clipped(unclipped_sum(model, data, at) / len(data), at.clip)",
+            "clip_norms(at)": "at.noise_multiplier * (at.clip / at.size)",
+            "(total + noise) / at.size": "(total + noise)",
+        },
         default_pair=(
             [[[1.0, 0.0], -100.0], [[1.0, 0.0], -100.0], [[1.0, 0.0], -100.0], [[1.0, 0.0], 1000.0]],
             [[[1.0, 0.0], -100.0], [[1.0, 0.0], -100.0], [[1.0, 0.0], -100.0]],
@@ -344,10 +359,15 @@ dp_gradient_descent = in_room(
     ),
     noise_at_the_end=Twin(
         code=coded(
-            programs.noise_at_the_end,
             many.noise_at_the_end,
             lambda first, second, at: math.sqrt(at.steps) * losses.gaussian_mu(first, second, at, own=True),
-        )
+        ),
+        edit={
+            "        noise =": None,
+            "(total + noise)": "total",
+            "    return": "    noise = rng.normal(scale=clip_norms(at), size=len(model))\n    return",
+            "tuple(model.tolist())": "tuple((model - at.learning_rate * noise / at.size).tolist())",
+        },
     ),
     replace_one=Twin(
         code=Code(loss=planned(losses.replaced_mu)),
@@ -355,7 +375,9 @@ dp_gradient_descent = in_room(
         promise=partial(_gaussian, relation=Relation.REPLACE_ONE),
         neighbours="datasets of which one record is replaced",
     ),
-    averaged=Harmless(code=_descent(losses.averaged_mu, out="mean")),
+    averaged=Harmless(
+        code=_descent(losses.averaged_mu, out="mean"), edit={"model.tolist()": "np.mean(models, axis=0).tolist()"}
+    ),
 )
 
 dp_gradient_descent_iterates = replace(
@@ -365,7 +387,7 @@ dp_gradient_descent_iterates = replace(
     formula=(
         "as dp_gradient_descent, and the models of all T steps are released: sqrt(T) / noise_multiplier-GDP just so"
     ),
-    code=_descent(losses.gaussian_mu),
+    code=_descent(losses.gaussian_mu, programs.descent),
 ).with_twins(
     """noise_unscaled: DP gradient descent with noise that does not know the clip norm
         a record moves the sum by C, and the noise is for 1: C times the loss
@@ -404,18 +426,27 @@ dp_gradient_descent_iterates = replace(
         code=_descent(
             lambda first, second, at: at.clip * losses.gaussian_mu(first, second, at),
             spread=lambda at: at.noise_multiplier,
-        )
+        ),
+        edit={"clip_norms(at)": "at.noise_multiplier"},
     ),
     noise_divided_twice=Twin(
-        code=_descent(lambda first, second, at: at.size * losses.gaussian_mu(first, second, at), spread=_of_a_share)
+        code=_descent(lambda first, second, at: at.size * losses.gaussian_mu(first, second, at), spread=_of_a_share),
+        edit={"clip_norms(at)": "at.noise_multiplier * (at.clip / at.size)"},
     ),
-    noise_in_the_first_step=Twin(code=_descent(losses.first_step_mu, noise="in the first step")),
+    noise_in_the_first_step=Twin(
+        code=_descent(losses.first_step_mu, noise="in the first step"),
+        edit={"for _ in": "for step in", "size=len(model))": "size=len(model)) if step == 0 else 0.0"},
+    ),
     one_noise=Twin(
         code=_descent(losses.one_noise_mu, noise="one draw"),
+        edit={
+            "    for": "    noise = rng.normal(scale=clip_norms(at), size=len(model))\n    for",
+            "        noise =": None,
+        },
         default_pair=([*_POINTS, [[30.0, 0.0], 0.1]], _POINTS),
     ),
     seeded_by_the_data=Twin(
-        code=coded(programs.seeded_by_the_data, many.seeded, losses.seeded_mu),
+        code=coded(many.seeded, losses.seeded_mu, programs.seeded_by_the_data),
         parameters=(Parameter("seeds", 8, "seeds", "the experiments it is repeated for"),),
     ),
     update_clipped=Twin(
@@ -426,26 +457,53 @@ dp_gradient_descent_iterates = replace(
             total="updates clipped",
             spread=lambda at: at.learning_rate * at.noise_multiplier * at.clip,
             step="of the updates",
-        )
+        ),
+        edit={
+            "clipped_sum(model, data, at)": (
+                "sum(clipped(at.learning_rate * linear_gradient(model, record), at.clip) for record in data)"
+            ),
+            "clip_norms(at)": "at.learning_rate * at.noise_multiplier * at.clip",
+            "at.learning_rate * (total": "(total",
+        },
     ),
     clipping_per_coordinate=Twin(
         code=_descent(losses.per_coordinate_mu, total="coordinates clipped"),
+        edit={
+            "clipped_sum(model, data, at)": (
+                "sum(np.clip(linear_gradient(model, record), -at.clip, at.clip) for record in data)"
+            )
+        },
         default_pair=([*_POINTS, [[1.0, 1.0], 100.0]], _POINTS),
     ),
     one_step_accounted=Twin(
         promise=lambda noise_multiplier, **_: GaussianDP(1.0 / noise_multiplier, Relation.ADD_OR_REMOVE_ONE)
     ),
     stopping=Twin(
-        code=coded(programs.stopping, many.stopping, losses.stopping_mu),
+        code=coded(many.stopping, losses.stopping_mu),
+        edit={
+            "-> Path": "-> dict[int, float]",
+            "    return flattened(models)": """\
+        errors = [abs(np.asarray(features, float) @ model - label) for features, label in data]
+        if sum(errors) / len(data) < at.tolerance:
+            break
+    paths = enumerate(zip(*models, strict=True))
+    return {j * at.steps + step: float(weight) for j, path in paths for step, weight in enumerate(path)}""",
+        },
         default_pair=(_POINTS, [*_POINTS, [[0.0, 0.0], 100.0]]),
         parameters=(Parameter("tolerance", 1.0, "units of a label", "the error it stops below"),),
     ),
     momentum=Harmless(
         code=_descent(losses.momentum_mu, step="with momentum"),
+        edit={
+            "    for": "    velocity = np.zeros(len(model))\n    for",
+            "model = model": "velocity = at.momentum * velocity + (total + noise) / at.size\n        model = model",
+            "(total + noise) / at.size": "velocity",
+        },
         parameters=(Parameter("momentum", 0.9, "share", "what is kept of the last velocity", validate.probability),),
     ),
     regularised=Harmless(
         code=_descent(losses.regularised_mu, step="with penalty"),
+        edit={"(total + noise) / at.size": "((total + noise) / at.size + at.penalty * model)"},
         parameters=(replace(PENALTY, default=1.0),),
     ),
 )

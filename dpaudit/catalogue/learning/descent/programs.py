@@ -1,12 +1,13 @@
 """Gradient descent one run at a time, as the notes write it: on a linear model, and on a logistic one in batches.
 
-A mistake is a part of the descent that is another: the sum, its noise, the step, the batches or what is released.
+A mistake is an edit of them: of the sum, its noise, the step, the batches or what is released.
 """
 
 import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,6 @@ class Descent:
     epsilon: float = math.inf
 
 
-Step = Callable[[Reals, Reals, Reals], Reals]
 Batches = Callable[[Data, Rng, Descent], Iterator[Data]]
 
 
@@ -51,6 +51,7 @@ def planned(function: Callable[..., Any], **parts: Any) -> Callable[..., Any]:
         descent = Descent(**{"size" if name == "batch_size" else name: parameters[name] for name in parameters})
         return function(*given, descent, **parts)
 
+    call.__dict__["again"] = partial(planned, **parts)
     return call
 
 
@@ -117,86 +118,25 @@ def gradient_descent(data: Data, rng: Rng, at: Descent) -> Path:
     return tuple(model.tolist())
 
 
-def fresh(rng: Rng, spread: float, width: int) -> Callable[[int], Reals]:
-    """Noise in every step."""
-    return lambda step: rng.normal(scale=spread, size=width)
-
-
-def one(rng: Rng, spread: float, width: int) -> Callable[[int], Reals]:
-    """One draw of noise, used again in every step."""
-    noise = rng.normal(scale=spread, size=width)
-    return lambda step: noise
-
-
-def none(rng: Rng, spread: float, width: int) -> Callable[[int], Reals]:
-    """No noise."""
-    return lambda step: np.zeros(width)
-
-
 def clip_norms(at: Descent) -> float:
     """The noise on a sum of clipped gradients."""
     return at.noise_multiplier * at.clip
 
 
-def of_the_sum(at: Descent) -> Step:
-    """Downhill by the noisy sum over the public size."""
-    return lambda model, total, noise: model - at.learning_rate * (total + noise) / at.size
-
-
-def with_momentum(at: Descent) -> Step:
-    """Each step goes along a fading sum of the noisy gradients."""
-    velocity = np.zeros(1)
-
-    def step(model: Reals, total: Reals, noise: Reals) -> Reals:
-        nonlocal velocity
-        velocity = at.momentum * velocity + (total + noise) / at.size
-        return np.asarray(model - at.learning_rate * velocity)
-
-    return step
-
-
-def _models(
-    data: Data,
-    rng: Rng,
-    at: Descent,
-    total: Callable[[Reals, Data, Descent], Reals] = clipped_sum,
-    noise: Callable[[Rng, float, int], Callable[[int], Reals]] = fresh,
-    spread: Callable[[Descent], float] = clip_norms,
-    step: Callable[[Descent], Step] = of_the_sum,
-) -> Iterator[Reals]:
-    model = np.zeros(len(data[0][0]))
-    draw, follow = noise(rng, spread(at), len(model)), step(at)
-    for number in range(at.steps):
-        model = follow(model, total(model, data, at), draw(number))
-        yield model
-
-
-def descent(data: Data, rng: Rng, at: Descent, *, out: Callable[[list[Reals]], Path] = flattened, **parts: Any) -> Path:
-    """Algorithm 2 of the notes, with the `parts` that a mistake changes."""
-    return out(list(_models(data, rng, at, **parts)))
-
-
-def noise_at_the_end(data: Data, rng: Rng, at: Descent) -> Path:
-    """The noise of one step, added to the last model."""
-    *_, model = _models(data, rng, at, noise=none)
-    noise = rng.normal(scale=clip_norms(at), size=len(model))
-    return tuple((model - at.learning_rate * noise / at.size).tolist())
+def descent(data: Data, rng: Rng, at: Descent) -> Path:
+    """Algorithm 2 of the notes."""
+    model, models = np.zeros(len(data[0][0])), []
+    for _ in range(at.steps):
+        total = clipped_sum(model, data, at)
+        noise = rng.normal(scale=clip_norms(at), size=len(model))
+        model = model - at.learning_rate * (total + noise) / at.size
+        models.append(model)
+    return flattened(models)
 
 
 def seeded_by_the_data(data: Data, rng: Rng, at: Descent) -> Path:
     """The generator of the noise is seeded with the number of records and the number of the experiment."""
     return descent(data, np.random.default_rng([len(data), int(rng.integers(at.seeds))]), at)
-
-
-def stopping(data: Data, rng: Rng, at: Descent) -> dict[int, float]:
-    """Ends as soon as the mean absolute error on the training data is small; each value by its place in the path."""
-    output = {}
-    for step, model in enumerate(_models(data, rng, at)):
-        output.update({coordinate * at.steps + step: float(weight) for coordinate, weight in enumerate(model)})
-        errors = [abs(np.asarray(features, float) @ model - label) for features, label in data]
-        if sum(errors) / len(data) < at.tolerance:
-            break
-    return dict(sorted(output.items()))
 
 
 def poisson(data: Data, rng: Rng, at: Descent) -> Iterator[Data]:
@@ -226,63 +166,13 @@ def shuffled(data: Data, rng: Rng, at: Descent, *, whole: bool = False) -> Itera
         yield [data[i] for i in batch]
 
 
-def expected(total: Reals, batch: Data, at: Descent) -> Reals:
-    """The sum of a batch over its public size."""
-    return total / at.size
-
-
-def dp_sgd(
-    data: Data,
-    rng: Rng,
-    at: Descent,
-    *,
-    batches: Batches = poisson,
-    clip: Callable[[Reals, float], Reals] = clipped,
-    average: Callable[[Reals, Data, Descent], Reals] = expected,
-    out: Callable[[list[Reals]], Path] = flattened,
-) -> Path:
-    """Algorithm 3 of the notes, with Poisson batches or others."""
-    model, models, drawn = np.zeros(len(data[0][0])), [], batches(data, rng, at)
+def dp_sgd(data: Data, rng: Rng, at: Descent) -> Path:
+    """Algorithm 3 of the notes."""
+    model, models, drawn = np.zeros(len(data[0][0])), [], poisson(data, rng, at)
     for _ in range(at.steps):
         batch = next(drawn)
-        total = sum((clip(logistic_gradient(model, record), at.clip) for record in batch), np.zeros(len(model)))
+        total = sum((clipped(logistic_gradient(model, record), at.clip) for record in batch), np.zeros(len(model)))
         noise = rng.normal(scale=clip_norms(at), size=len(model)) / at.size
-        model = model - at.learning_rate * (average(total, batch, at) + at.penalty * model + noise)
+        model = model - at.learning_rate * (total / at.size + at.penalty * model + noise)
         models.append(model)
-    return out(models)
-
-
-PARTS: dict[str, Callable[..., Any]] = {  # what a mistake puts in the place of a part, by its name
-    # the sum of the gradients
-    "unclipped": unclipped_sum,
-    "average clipped": lambda model, data, at: clipped(unclipped_sum(model, data, at) / len(data), at.clip),
-    "updates clipped": lambda model, data, at: np.asarray(
-        sum(clipped(at.learning_rate * linear_gradient(model, record), at.clip) for record in data)
-    ),
-    "coordinates clipped": lambda model, data, at: np.asarray(
-        sum(np.clip(linear_gradient(model, record), -at.clip, at.clip) for record in data)
-    ),
-    # its noise
-    "in the first step": lambda rng, spread, width: (
-        lambda step: rng.normal(scale=spread, size=width) if step == 0 else np.zeros(width)
-    ),
-    "one draw": one,
-    # the next model: of an average; with the learning rate in sum and noise; with the gradient of the regulariser
-    "of the average": lambda at: lambda model, total, noise: model - at.learning_rate * (total + noise),
-    "of the updates": lambda at: lambda model, total, noise: model - (total + noise) / at.size,
-    "with penalty": lambda at: (
-        lambda model, total, noise: model - at.learning_rate * ((total + noise) / at.size + at.penalty * model)
-    ),
-    "with momentum": with_momentum,
-    # the batches, the gradient of a record in one, and the average over one
-    "of exactly": of_exactly,
-    "one poisson": once(poisson),
-    "one of exactly": once(of_exactly),
-    "shuffled": shuffled,
-    "whole": lambda gradient, clip: gradient,
-    "expected, clipped": lambda total, batch, at: clipped(total / at.size, at.clip),
-    "realised": lambda total, batch, at: total / max(len(batch), 1),
-    # what is released
-    "last": lambda models: tuple(models[-1].tolist()),
-    "mean": lambda models: tuple(np.mean(models, axis=0).tolist()),
-}
+    return flattened(models)

@@ -84,7 +84,7 @@ BUDGET = {
     "execution": 800,
     "search": 4_070,
     "scores": 3_200,
-    "auditing": 4_080,
+    "auditing": 4_095,
     "verify": 12_940,
     "report": 3_330,
     "ledger": 1_960,

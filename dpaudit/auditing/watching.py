@@ -6,6 +6,7 @@ import shutil
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -17,11 +18,15 @@ from dpaudit.running.progress import Progress
 
 LINE_EVERY_S, PAINT_EVERY_S = 5.0, 0.25
 LONG_S = 60.0  # from which on an audit says before how long it takes
-SEEN_S = 0.05  # of work, which tell how long a run takes
+SEEN_S, SURE_S = 0.05, 0.5  # of work of a stage, which tell how long a run takes, even where no task is
+LARGER = 4  # times as large as the quickest, which shows how much of it is the start
+SEARCHING, STARTS = 0.25, 3.0  # of all runs search; processes that start one after the other before certification
+LEARNING = ("probe", "screen", "search", "bet")  # stages with pauses, of which the first tasks have one worker
 WINDOW_S, SHORTEST_S = 60.0, 2.0  # of the last runs, whose speed tells when the others are done
 NOTEBOOK_S = 1.5  # before which nothing is shown there: what is shown leaves a line
 BAR, NAMED = 20, 24  # characters: of the bar, and of a name that is cut
 STAGES = {"probe": "first look", "screen": "choosing a pair", "search": "looking for an event", "certify": "certifying"}
+Now = Callable[[], float]
 SHORTER = "shorter: max_time_s (seconds), fewer runs, or dpaudit.batched, which makes many runs a call"
 
 
@@ -53,61 +58,81 @@ def say(line: str) -> None:
 
 
 class Watcher(Progress):
-    """Follows one audit after the other; this one says what went wrong, and how long a long audit takes."""
+    """Follows one audit after the other; this one says what went wrong and, unless `silent`, how long it takes."""
 
     def __init__(
-        self, audits: int = 1, *, write: Callable[[str], None] = say, clock: Callable[[], float] = time.monotonic
+        self, audits: int = 1, *, write: Callable[[str], None] = say, clock: Now = time.monotonic, silent: bool = False
     ) -> None:
-        self.audits, self.write, self.clock = audits, write, clock
+        self.audits, self.write, self.clock, self.long_s = audits, write, clock, math.inf if silent else LONG_S
         self.audit(1, "")
 
     def audit(self, number: int, name: str) -> None:
         """The audit of this number, counted from 1, begins."""
-        self.number, self.name, self.stage = number, name, "starting"
-        self.planned = self.done = self.made = 0
-        self.run_s, self.workers, self.until = 0.0, 1, math.inf
-        self._seen_s, self._told, self._whole = 0.0, False, False
-        self._past: list[tuple[float, int]] = []  # of the last runs: when they came, how many were made by then
+        self.number, self.name = number, name
+        self.planned = self.done = 0
+        self.workers, self.began, self.until = 1, self.clock(), math.inf
+        self._whole, self._told_s, self._first_s = False, 0.0, 0.0
+        self._quickest = math.inf, 1  # task after the first one: its seconds and runs
+        self._here_s = self._later_s = math.inf  # work of a run of this stage, and of those that certify
+        self.begin("starting", 0)
 
     def plan(self, runs: int, workers: int, left_s: float = math.inf) -> None:
         self._whole, self.planned, self.workers, self.until = True, runs, workers, self.clock() + left_s
 
-    def speed(self, run_s: float, runs: int) -> None:
-        self.run_s, self._seen_s = run_s, self._seen_s + run_s * runs
-        if self._told or not self.planned or self._seen_s < SEEN_S:
-            return
-        self._told, left = True, max(0, self.planned - self.done)
-        seconds = left * run_s / self.workers
-        if LONG_S < seconds <= self.until - self.clock():
-            each = f"{counted(left, 'run')} of {run_s:.2g} s, on {counted(self.workers, 'worker')}"
-            self.tell(f"{clean(self.name)}: about {duration(seconds)} ({each}); {SHORTER}")
-
     def begin(self, stage: str, runs: int) -> None:
-        self.stage = STAGES.get(stage, stage)
+        self.stage, self._learning = STAGES.get(stage, stage), stage in LEARNING
         if not self._whole:  # a stage alone, such as a proof's
             self.planned, self.done = runs, 0
+        if stage == "fresh processes":  # in place of all other runs
+            self.planned = self.done + runs
+        self._here = max(runs, int(SEARCHING * self.planned)) if stage in ("probe", "screen") else runs
+        self._here_s, self._least_s = self._here_s if self._learning else self._later_s, math.inf
+        self._past = deque([(self.clock(), 0, 0.0)])  # of its last tasks: when they came, runs and work by then
 
-    def advance(self, runs: int, *, stored: bool = False) -> None:
-        self.done += runs
-        if not stored:
-            self.made += runs
-            self._past.append((self.clock(), self.made))
+    def advance(self, runs: int, seconds: float = 0.0, *, stored: bool = False) -> None:
+        self.done, self._here = self.done + runs, self._here - runs
+        if stored or (seconds and not self._first_s):  # of the first task nobody knows how much was a start
+            self._first_s = self._first_s if stored else seconds
+            return
+        now, past = self.clock(), self._past
+        past.append((now, past[-1][1] + max(1, runs), past[-1][2] + seconds))
+        while len(past) > 2 and (
+            past[1][1] < past[-1][1] / 2 or past[1][0] < now - WINDOW_S
+        ):  # what came first is slow
+            past.popleft()
+        work, span, made = past[-1][2] - past[0][2], now - past[0][0], past[-1][1] - past[0][1]
+        if self._learning and seconds:
+            self._quickest = least_s, few = min(self._quickest, (seconds, runs))
+            larger, run_s = runs >= LARGER * few, seconds / runs
+            beside_s = (seconds - least_s) / (runs - few) if larger else run_s  # the start of the task
+            if (larger or past[-1][2] >= SURE_S) and beside_s >= run_s / LARGER:
+                self._least_s = min(self._least_s, beside_s)
+            if past[-1][2] >= SEEN_S and self._least_s < math.inf:
+                self._here_s, self._later_s = work / made, math.sqrt(self._least_s * work / made)
+        elif not self._learning and span >= max(SHORTEST_S, 4.0 * work / (len(past) - 1)):
+            self._here_s = self.workers * span / made  # four tasks after the other: those under way are few
+        self.tell_time()
+
+    def tell_time(self) -> None:
+        """Says how long the audit takes where that is long, and again where that was off by more than two."""
+        left, now = self.left_s(), self.clock()
+        if left is None or left >= self.until - now:
+            return
+        total, runs = now - self.began + left, max(1, self.planned - self.done)
+        if left > (SHORTEST_S if self._told_s else self.long_s) and not 0.5 * total <= self._told_s <= 2.0 * total:
+            self._told_s = total
+            each = f"{counted(runs, 'run')} of {left * self.workers / runs:.2g} s, on {counted(self.workers, 'worker')}"
+            self.tell(f"{clean(self.name)}: about {duration(left)} ({each}); {SHORTER}")
 
     def left_s(self) -> float | None:
-        """Seconds until all runs are done, at the speed of the last of them; None where it is not known yet."""
+        """Seconds until all runs are done, by those that are done; None where that may be off by more than two."""
         now, left = self.clock(), max(0, self.planned - self.done)
-        while len(self._past) > 2 and self._past[1][0] < now - WINDOW_S:
-            self._past.pop(0)
-        span = now - self._past[0][0] if self._past else 0.0
-        runs = self.made - self._past[0][1] if self._past else 0
-        seconds = None
-        if self.run_s:  # the first runs of an audit are made one after the other
-            before = max(0.0, WINDOW_S - span)
-            seconds = left * (span + before) / (runs + before * self.workers / self.run_s)
-        elif span >= SHORTEST_S and runs:
-            seconds = left * span / runs
-        most = max(0.0, self.until - now)
-        return seconds if most == math.inf else most if seconds is None else min(seconds, most)
+        here, most = min(left, max(0, self._here)), max(0.0, self.until - now)
+        if self._here_s == math.inf or now - self.began < SHORTEST_S:
+            return None if most == math.inf else most
+        starts_s = STARTS * max(0.0, self._first_s - self._quickest[0]) if self._learning else 0.0
+        work_s = here * self._here_s + (left - here) * min(self._here_s, self._later_s)
+        return min(most, work_s / self.workers + starts_s)
 
     def words(self, *, stage: bool = True, runs: bool = True) -> str:
         """How much is done, and when the rest will be; with the name of the stage, and how many runs there are."""
@@ -136,13 +161,6 @@ class Watcher(Progress):
         """Nothing more is shown."""
 
 
-class Silent(Watcher):
-    """Says nothing but what went wrong."""
-
-    def speed(self, run_s: float, runs: int) -> None:
-        self.run_s = run_s
-
-
 class PlainLines(Watcher):
     """A line for each finished audit, and one every few seconds."""
 
@@ -159,8 +177,8 @@ class PlainLines(Watcher):
 
     failed = finished
 
-    def advance(self, runs: int, *, stored: bool = False) -> None:
-        super().advance(runs, stored=stored)
+    def advance(self, runs: int, seconds: float = 0.0, *, stored: bool = False) -> None:
+        super().advance(runs, seconds, stored=stored)
         if self.clock() - self._spoke >= LINE_EVERY_S:
             self.tell(f"[{self.number}/{self.audits}] {clean(self.name)}: {self.words()}")
 
@@ -265,7 +283,7 @@ def watching(
     if bar and shown is not False and (on_terminal(out) or notebook):
         watcher = Live(audits, out, below=below is not None)
     else:
-        watcher = (Watcher if shown is None else PlainLines if shown else Silent)(audits)
+        watcher = PlainLines(audits) if shown else Watcher(audits, silent=shown is False)
     watcher.audit(1, name)
     try:
         yield watcher

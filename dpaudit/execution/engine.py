@@ -359,8 +359,7 @@ class Session:
                 pool = self.home_pool(1)  # where the mechanism lives when nothing is parallel
                 done = tried(pool, run_task, (self.job_for(pool), task, None), self.engine.until, ended, tries=2)
                 looks.append(tasks.checked(done, self.job))
-                self.engine.progress.speed(looks[-1].seconds / runs, runs)
-                self.engine.progress.advance(runs)
+                self.engine.progress.advance(runs, looks[-1].seconds)
         except BatchFailed as error:
             call.keep([(task[0], KeptShard(BatchFailure(str(error)), driver=call.driver))])
             raise
@@ -411,7 +410,6 @@ class Session:
         self.made += runs
         if runs:
             self.run_s, self.check_s = done.seconds / runs, done.check_s
-            self.engine.progress.speed(self.run_s, runs)
 
 
 def on_accelerator() -> bool:

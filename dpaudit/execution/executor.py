@@ -186,7 +186,7 @@ class Report:
 
     def run(self, work: Work) -> Iterator[TaskResult]:
         for result in self.inner.run(work):
-            self.progress.advance(result.runs, stored=result.stored)
+            self.progress.advance(result.runs, result.seconds, stored=result.stored)
             yield result
 
 

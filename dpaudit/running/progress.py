@@ -9,14 +9,11 @@ class Progress:
     def plan(self, runs: int, workers: int, left_s: float = math.inf) -> None:
         """An audit begins: the runs of all its stages, its workers, and its time limit in seconds."""
 
-    def speed(self, run_s: float, runs: int) -> None:
-        """`runs` runs took `run_s` seconds each."""
-
     def begin(self, stage: str, runs: int) -> None:
         """A stage of `runs` runs begins."""
 
-    def advance(self, runs: int, *, stored: bool = False) -> None:
-        """`runs` more runs are done; `stored` ones were made by an earlier call."""
+    def advance(self, runs: int, seconds: float = 0.0, *, stored: bool = False) -> None:
+        """`runs` more runs are done; they took a worker so many seconds; `stored` ones were made by an earlier call."""
 
     def end(self) -> None:
         """The stage is over."""

@@ -14,7 +14,7 @@ from typing import Any
 from dpaudit.auditing.known import comes_with_us
 from dpaudit.auditing.question import Plan, plan
 from dpaudit.auditing.runner import Runner
-from dpaudit.auditing.watching import Silent, Watcher
+from dpaudit.auditing.watching import Watcher
 from dpaudit.base.strict import spec_hash
 from dpaudit.data.data import digest
 from dpaudit.errors import DpAuditError, InvalidSpec
@@ -49,7 +49,7 @@ def run_points(
     grid asks for proofs, each question is bounded from above too, once for all its runs and seeds. Raises `InvalidSpec`
     before anything runs where no point can be asked, all for one reason.
     """
-    asked, answers = list(points(grid)), _Answers(make_engine, watcher or Silent(), ledger, record)
+    asked, answers = list(points(grid)), _Answers(make_engine, watcher or Watcher(silent=True), ledger, record)
     if asked[0].error is not None and len({point.error for point in asked}) == 1:
         raise InvalidSpec(f"{asked[0].name}: {asked[0].error}")
     try:

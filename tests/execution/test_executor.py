@@ -44,7 +44,7 @@ class Heard(Progress):
         self.store = store
         self.advanced: list[tuple[int, bool, int]] = []
 
-    def advance(self, runs: int, *, stored: bool = False) -> None:
+    def advance(self, runs: int, seconds: float = 0.0, *, stored: bool = False) -> None:
         self.advanced.append((runs, stored, len(self.store.shards)))
 
 

@@ -37,7 +37,7 @@ class Killer(Progress):
         self.engine: Engine | None = None
         self.killed = 0
 
-    def advance(self, runs: int, *, stored: bool = False) -> None:
+    def advance(self, runs: int, seconds: float = 0.0, *, stored: bool = False) -> None:
         if self.engine is not None and not self.killed:
             pool: Any = self.engine.workers.cluster
             self.killed = min(pool._client.run(os.getpid).values())

@@ -97,7 +97,7 @@ def test_each_task_has_a_process_of_its_own_and_the_rng_of_its_shard(supervised:
 class Heard(Progress):
     runs = 0
 
-    def advance(self, runs: int, *, stored: bool = False) -> None:
+    def advance(self, runs: int, seconds: float = 0.0, *, stored: bool = False) -> None:
         self.runs += runs
 
 

@@ -30,7 +30,7 @@ Program = Callable[..., Any]
 Sampler = Callable[..., Any]
 Loss = Callable[..., float]
 Promise = Callable[..., Claim]
-Edit = Mapping[str, str | None]  # what stands in the place of some text of a program; None: in that of its line
+Edit = Mapping[str, str | None]  # of a program: what is put in the place of a text; None: its whole line goes
 
 
 def left_out(*_: Any, **__: Any) -> Any:
@@ -325,9 +325,9 @@ def written(call: Callable[..., Any]) -> Callable[..., Any]:
 def edited(program: Program, name: str, edit: Edit) -> Program:
     """A program under another name, with other text wherever some of its own stands; None takes out the whole line.
 
-    It is compiled from that text, which `inspect` reads as it does any source, with the numbers of the lines from where
-    it was taken. `edit_of` is the function in the file. What is made of another function says by `again` how it is made
-    of an edited one. Raises `ValueError` for a text that is not there.
+    It is compiled from the new text, which `inspect` finds as it does any source; its first line has the number of the
+    old one. `edit_of` is the function in the file. A program that is made of another function says by `again` how it is
+    made of an edited one. Raises `ValueError` for a text that is not there.
     """
     again, program = getattr(program, "again", None), written(program)
     lines, line = inspect.getsourcelines(program)

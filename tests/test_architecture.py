@@ -88,7 +88,7 @@ BUDGET = {
     "verify": 12_940,
     "report": 3_330,
     "ledger": 1_960,
-    "catalogue": 11_260,
+    "catalogue": 11_270,
     "spec": 1_110,
     "api": 450,
     "sweeps": 1_480,

@@ -30,7 +30,7 @@ Program = Callable[..., Any]
 Sampler = Callable[..., Any]
 Loss = Callable[..., float]
 Promise = Callable[..., Claim]
-Edit = Mapping[str, str | None]  # what stands in the place of some text of a program; None: in that of its line
+Edit = Mapping[str, str | None]  # of a program: what is put in the place of a text; None: its whole line goes
 
 
 def left_out(*_: Any, **__: Any) -> Any:
@@ -325,9 +325,10 @@ def written(call: Callable[..., Any]) -> Callable[..., Any]:
 def edited(program: Program, name: str, edit: Edit) -> Program:
     """A program under another name, with other text wherever some of its own stands; None takes out the whole line.
 
-    It is compiled from that text, which `inspect` reads as it does any source, with the numbers of the lines from where
-    it was taken. `edit_of` is the function in the file. What is made of another function says by `again` how it is made
-    of an edited one. Raises `ValueError` for a text that is not there.
+    It is compiled from the new text, which `inspect` finds as it does any source, behind the imports of its module, by
+    which calls are compiled; its first line has the number of the old one. `edit_of` is the function in the file. What
+    is made of another function says by `again` how it is made of an edited one. Raises `ValueError` for a text that is
+    not there.
     """
     again, program = getattr(program, "again", None), written(program)
     lines, line = inspect.getsourcelines(program)
@@ -336,9 +337,10 @@ def edited(program: Program, name: str, edit: Edit) -> Program:
     source, pattern, put = "".join(lines), re.compile("|".join(texts)), [new or "" for new in changes.values()]
     if len({found.lastindex for found in pattern.finditer(source)}) < len(put):
         raise ValueError(f"{program.__name__} does not have all of {', '.join(map(repr, changes))}")
-    modules = {word: value.__name__ for word, value in program.__globals__.items() if inspect.ismodule(value)}
-    text = "".join(f"import {module} as {word}\n" for word, module in modules.items())  # calls are compiled by these
-    text += "\n" * (line - 1 - len(modules)) + pattern.sub(lambda found: put[int(found.lastindex or 0) - 1], source)
+    known = {word: each for word, each in program.__globals__.items() if word.isidentifier()}  # pytest adds others
+    imports = [f"import {each.__name__} as {word}\n" for word, each in known.items() if inspect.ismodule(each)]
+    text = "".join(imports) + "\n" * (line - 1 - len(imports))
+    text += pattern.sub(lambda found: put[int(found.lastindex or 0) - 1], source)
     file, made = f"<{name} of {program.__module__}, edited from {program.__name__}>", dict[str, Any]()
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(compile(text, file, "exec", dont_inherit=True), program.__globals__, made)

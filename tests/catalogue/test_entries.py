@@ -270,3 +270,14 @@ def test_an_edited_program_is_what_its_parent_is_but_for_the_edit() -> None:
     assert halts != parent
     with pytest.raises(ValueError, match=r"_sparse does not have all of .*'count < c'"):
         edited(sparse.program, "_other", {"count >= c": "count > c", "count < c": "count <= c"})
+
+
+def test_every_edited_program_has_a_source_of_its_own() -> None:
+    """`inspect` finds it by the name of its file, which no other may have; it is what runs."""
+    programs = {program for each in ALL if hasattr(program := written(each.program), "edit_of")}
+    assert len({program.__code__.co_filename for program in programs}) == len(programs) >= 55
+    for program in programs:
+        in_file = getattr(sys.modules[program.__module__], program.edit_of.__name__)
+        assert in_file is program.edit_of
+        assert inspect.getsource(program.__code__).startswith(f"def {program.__name__}(")
+        assert inspect.getsource(program.__code__) != inspect.getsource(in_file)

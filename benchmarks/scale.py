@@ -17,9 +17,10 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import astuple
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from benchmarks.timeline import DRIVER, FRESH, HERE, PROCESSES, START, THREADS, Replay, Segment, Timeline
@@ -45,28 +46,28 @@ class Recorder:
         from dpaudit.processes.pipes import Request
         from dpaudit.processes.pools import InProcess, Processes
 
-        self.alone, self.started = alone, False
+        self.alone, self.started = alone, list[Any]()
         self.busy: list[tuple[str, float, float]] = []  # where a task ran, from when to when
         self.segments: list[list[Any]] = []  # where, seconds of the driver, of the tasks, the serial part
         self._call: object = None
-        self._worked_s = self._own_s = 0.0  # of the last task; of the driver, looking at other processes
+        self.worked_s = self._own_s = 0.0  # of the last task; of the driver, looking at other processes
         self._last = time.process_time()
         ask, make, begin, run = Processes._ask, Processes.__init__, Host.__init__, InProcess.run
 
         def asking(pool: Any, number: int, function: Any, group: Any, until: float, then: Any, failed: Any) -> Any:
             def seen(done: Any) -> Any:
-                self._worked_s = getattr(done, "cpu_s", 0.0)
+                self.worked_s = getattr(done, "cpu_s", 0.0)
                 return then(done)
 
             where = FRESH if pool._kind == Request.RUN_FRESH else PROCESSES
             return self.task(where, failed, ask, pool, number, function, group, until, seen, failed)
 
-        def running(pool: Any, function: Any, tasks: Any, until: float = math.inf, then: Any = _same) -> Any:
+        def running(pool: Any, function: Any, tasks: Any, *given: Any) -> Any:  # until when, and what is made of each
             if pool.threads == 1 or len(tasks) == 1:
-                yield from run(pool, partial(self.task, HERE, tasks, function), tasks, until, then)
+                yield from run(pool, partial(self.task, HERE, tasks, function), tasks, *given)
                 return
             start = time.monotonic()
-            yield from self._by_turns(function, tasks, then) if alone else run(pool, function, tasks, until, then)
+            yield from self._by_turns(function, tasks, given[1]) if alone else run(pool, function, tasks, *given)
             self.busy.append((THREADS, start, time.monotonic()))
 
         def one(pool: Any, workers: int = 1, **options: Any) -> None:
@@ -81,37 +82,44 @@ class Recorder:
 
     def task(self, where: str, call: object, work: Callable[..., Any], *given: Any, **options: Any) -> Any:
         """What the work returns: a task of this call."""
-        before, start = self._entered(where, call), time.monotonic()
+        before, start = self.begin(where, call), time.monotonic()
         done = work(*given, **options)
         self.busy.append((where, start, time.monotonic()))
-        if self.alone:
-            after, spent = self._below(), self._spent()
-            self.segments[-1][2 if where == HERE else 1].append(spent)
-            if where in (PROCESSES, FRESH):
-                self.segments[-1][2].append(after - before)
-            if where == PROCESSES and not self.started:  # the rest of it, and of what was before it, is its start
-                self.started = True
-                known = sum(sum(each[2]) for each in self.segments[:-1] if each[0] == FRESH)
-                next(each for each in reversed(self.segments) if each[0] == START)[2] = [after - known - self._worked_s]
-                self.segments[-1][2] = [self._worked_s]
+        self.end(where, before)
         return done
+
+    def end(self, where: str, before: float) -> None:
+        """Takes down the task that `begin` began."""
+        if not self.alone:
+            return
+        after, spent = self._below(), self._spent()
+        self.segments[-1][2 if where == HERE else 1].append(spent)
+        self.segments[-1][2] += [after - before] * (where in (PROCESSES, FRESH))
+        if where == PROCESSES and not self.started:  # all that it does not take itself is the start of its worker
+            known = sum(sum(each[2]) for each in self.segments[:-1] if each[0] == FRESH)
+            self.started = [each for each in self.segments if each[0] == START][-1]
+            self.started[2], self.segments[-1][2] = [after - known - self.worked_s], [self.worked_s]
 
     def timeline(self) -> Timeline:
         """All since the recorder was made."""
-        self._entered(DRIVER, None)
-        segments = []
+        self.begin(DRIVER, None)
+        segments, hosts = list[Segment](), 0
         for where, own, tasks, serial in self.segments:
-            kind = DRIVER if where == START and not tasks else where  # what only fresh processes are forked by
+            kind = DRIVER if where == START and not tasks else where  # a host that forks fresh processes alone
+            if where == FRESH and len(tasks) >= hosts > 1:  # which all start while the first task waits
+                start = (tasks[0] - median(tasks[1:])) / hosts
+                tasks[:hosts] = [start + median(tasks[1:])] * hosts
+            hosts = hosts + 1 if kind == DRIVER and where == START else hosts if where == DRIVER else 0
             segments.append(Segment(kind, sum(own) / max(1, len(tasks)), tuple(tasks), serial))
         return Timeline(tuple(segments))
 
-    def _entered(self, where: str, call: object, serial: float = 0.0) -> float:
+    def begin(self, where: str, call: object) -> float:
         """The driver's time until now is of this call, where that goes on; CPU seconds of all processes below."""
         if not self.alone:
             return 0.0
         spent = self._spent()
         if call is not self._call or call is None:
-            self.segments += [[DRIVER, [spent], [], 0.0], [where, [], [], serial]]
+            self.segments += [[DRIVER, [spent], [], 0.0], [where, [], [], 0.0]]
         else:
             self.segments[-1][1].append(spent)
         self._call = call
@@ -119,9 +127,8 @@ class Recorder:
 
     def _by_turns(self, function: Any, tasks: list[Any], then: Any) -> Iterator[Any]:
         """Tasks of threads: one alone and two at a time by turns, which shows for how much of one the GIL is held."""
-        self._entered(THREADS, tasks)
-        sizes: list[int] = []
-        walls: dict[int, list[float]] = {1: [], 2: []}
+        self.begin(THREADS, tasks)
+        sizes, walls = list[int](), {1: list[float](), 2: list[float]()}
         with ThreadPoolExecutor(2) as pool:
             while tasks:
                 at_once = min(len(tasks), 1 + (len(walls[1]) > len(walls[2])))
@@ -130,8 +137,8 @@ class Recorder:
                 done = list(pool.map(lambda task: function(*task), group))
                 walls[at_once].append((time.monotonic() - start) / sum(sizes[-at_once:]))
                 yield from map(then, done)
-        ratio, spent = min(walls[2], default=0.0) / min(walls[1]), self._spent()
-        serial = min(1.0, math.sqrt(max(0.0, 2.0 * ratio - 1.0)))
+        spent, ratio = self._spent(), min(walls[2], default=0.0) / min(walls[1])
+        serial = min(1.0, math.sqrt(max(0.0, 2.0 * ratio - 1.0)))  # as `shared` has it
         self.segments[-1] = [THREADS, [], [spent * size / sum(sizes) for size in sizes], serial]
 
     def _spent(self) -> float:
@@ -144,10 +151,6 @@ class Recorder:
         seconds = below(os.getpid())
         self._own_s += time.thread_time() - start
         return seconds
-
-
-def _same(done: Any) -> Any:
-    return done
 
 
 def below(process: int) -> float:
@@ -188,14 +191,13 @@ def audited(kind: str, workers: int, runs: int, recorded: bool) -> Any:
     """Seconds of an audit as a `Replay` has them, or its timeline."""
     from dpaudit import audit, batched
 
-    _, is_batched, backend = KINDS[kind]
-    recorder = Recorder(alone=recorded)
+    (_, is_batched, backend), recorder = KINDS[kind], Recorder(alone=recorded)
     start, cpu = time.monotonic(), time.process_time()
-    asked = {"pair": (10.0, 9.0), "epsilon": 1.0, "runs": runs, "n_jobs": workers, "backend": backend}
-    audit(batched(numbers) if is_batched else number, **asked)  # type: ignore[arg-type]
+    mechanism = batched(numbers) if is_batched else number
+    audit(mechanism, pair=(10.0, 9.0), epsilon=1.0, runs=runs, n_jobs=workers, backend=backend)
     end, cpu = time.monotonic(), time.process_time() - cpu
     if recorded:
-        return asdict(recorder.timeline())["segments"]
+        return [astuple(each) for each in recorder.timeline().segments]
     idle, last = end - start, start
     for where, began, came in sorted(recorder.busy, key=lambda each: each[1]):
         if where != HERE or workers == 1:
@@ -223,17 +225,14 @@ def plain(kind: str, workers: int, runs: int, recorded: bool) -> Any:
     bare(runs, is_batched, 0)
     cpu = time.process_time() - cpu
     pool = [Segment(START, began / 2, (ready_s,)), Segment(PROCESSES, each, (cpu / chunks,) * chunks)]
-    return [asdict(each) for each in (pool if workers > 1 else [Segment(HERE, 0.0, (cpu,))])]
+    return [astuple(each) for each in (pool if workers > 1 else [Segment(HERE, 0.0, (cpu,))])]
 
 
 def cold(what: Callable[..., Any], kind: str, workers: int, runs: int, *, recorded: bool) -> Replay:
     """What a fresh process says of it; the replay of its timeline where that is recorded."""
-    asked = [what.__name__, kind, str(workers), str(runs), "recorded" * recorded]
-    said = subprocess.run([sys.executable, "-m", "benchmarks.scale", *asked], stdout=subprocess.PIPE, check=True)
-    found = json.loads(said.stdout.splitlines()[-1])
-    if not recorded:
-        return Replay(*found)
-    return Timeline(tuple(Segment(**{**each, "tasks": tuple(each["tasks"])}) for each in found)).replay(workers)
+    asked = "-m", "benchmarks.scale", what.__name__, kind, str(workers), str(runs), "recorded" * recorded
+    found = json.loads(subprocess.run([sys.executable, *asked], stdout=subprocess.PIPE, check=True).stdout)
+    return Timeline(tuple(Segment(*each) for each in found)).replay(workers) if recorded else Replay(*found)
 
 
 def run(quick: bool) -> None:
@@ -245,11 +244,8 @@ def run(quick: bool) -> None:
     for kind, (runs, *_) in KINDS.items():
         runs, rows = runs // 10 if quick else runs, []
         for workers in sorted({*here, *BEYOND}):
-            row = [f"{workers}"]
-            for recorded in (False, True):
-                if not recorded and workers not in here:
-                    row += [""] * 5
-                    continue
+            row = [f"{workers}"] + [""] * 5 * (workers not in here)
+            for recorded in (False, True) if workers in here else (True,):
                 ours, theirs = (cold(each, kind, workers, runs, recorded=recorded) for each in (audited, plain))
                 seconds = ours.wall_s, ours.driver_s, ours.idle_s, theirs.wall_s
                 row += [*(f"{each:.2f}" for each in seconds), f"{theirs.wall_s / ours.wall_s:.2f}"]

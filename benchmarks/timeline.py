@@ -54,8 +54,9 @@ class Timeline:
                     place = free.index(min(free))
                     hands = max(hands, free[place]) + part.driver_s
                     free[place] = hands + seconds * slower
-                now = max(free)
-                driver += part.driver_s * len(part.tasks) + sum(part.tasks) * (part.where in (HERE, THREADS))
+                own, spent = part.driver_s * len(part.tasks), sum(part.tasks)
+                now = min(max(free), began + own + spent) if part.where == THREADS else max(free)  # in turn at worst
+                driver += own + spent * (part.where in (HERE, THREADS))
             if part.where in (DRIVER, START) or (part.where == HERE and workers > 1):
                 idle += now - began
         return Replay(now, driver, idle)

@@ -42,6 +42,10 @@ CASES: dict[str, tuple[tuple[Segment, ...], dict[int, tuple[float, float, float]
     "a driver that is the limit": ((Segment(PROCESSES, 1.0, (1.0,) * 8),), {4: (9, 8, 0), 64: (9, 8, 0)}),
     "threads without the GIL": ((Segment(THREADS, 0, (1.0,) * 4),), {1: (4, 4, 0), 4: (1, 4, 0)}),
     "threads that never give the GIL away": ((Segment(THREADS, 0, (1.0,) * 4, 1.0),), {1: (4, 4, 0), 4: (4, 4, 0)}),
+    "in turn, where turns do not come out even": (
+        (Segment(THREADS, 0, (1.0,) * 5, 1.0),),
+        {2: (5, 5, 0), 3: (5, 5, 0)},
+    ),
     "nothing": ((), {1: (0, 0, 0), 16: (0, 0, 0)}),
 }
 

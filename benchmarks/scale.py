@@ -20,7 +20,6 @@ from contextlib import suppress
 from dataclasses import astuple
 from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from benchmarks.timeline import DRIVER, FRESH, HERE, PROCESSES, START, THREADS, Replay, Segment, Timeline
@@ -48,8 +47,9 @@ class Recorder:
 
         self.alone, self.started = alone, list[Any]()
         self.busy: list[tuple[str, float, float]] = []  # where a task ran, from when to when
-        self.segments: list[list[Any]] = []  # where, seconds of the driver, of the tasks, the serial part
+        self.segments: list[list[Any]] = []  # rows of `Timeline.recorded`
         self._call: object = None
+        self.most, most = 0, dict[Any, int]()  # tasks at once: of the call, of every pool
         self.worked_s = self._own_s = 0.0  # of the last task; of the driver, looking at other processes
         self._last = time.process_time()
         ask, make, begin, run = Processes._ask, Processes.__init__, Host.__init__, InProcess.run
@@ -59,11 +59,12 @@ class Recorder:
                 self.worked_s = getattr(done, "cpu_s", 0.0)
                 return then(done)
 
-            where = FRESH if pool._kind == Request.RUN_FRESH else PROCESSES
+            where, self.most = FRESH if pool._kind == Request.RUN_FRESH else PROCESSES, most.get(pool, 0)
             return self.task(where, failed, ask, pool, number, function, group, until, seen, failed)
 
         def running(pool: Any, function: Any, tasks: Any, *given: Any) -> Any:  # until when, and what is made of each
             if pool.threads == 1 or len(tasks) == 1:
+                self.most = 1
                 yield from run(pool, partial(self.task, HERE, tasks, function), tasks, *given)
                 return
             start = time.monotonic()
@@ -71,6 +72,7 @@ class Recorder:
             self.busy.append((THREADS, start, time.monotonic()))
 
         def one(pool: Any, workers: int = 1, **options: Any) -> None:
+            most[pool] = workers
             make(pool, 1, **options)
 
         def beginning(host: Any, *given: Any, **options: Any) -> None:
@@ -103,15 +105,7 @@ class Recorder:
     def timeline(self) -> Timeline:
         """All since the recorder was made."""
         self.begin(DRIVER, None)
-        segments, hosts = list[Segment](), 0
-        for where, own, tasks, serial in self.segments:
-            kind = DRIVER if where == START and not tasks else where  # a host that forks fresh processes alone
-            if where == FRESH and len(tasks) >= hosts > 1:  # which all start while the first task waits
-                start = (tasks[0] - median(tasks[1:])) / hosts
-                tasks[:hosts] = [start + median(tasks[1:])] * hosts
-            hosts = hosts + 1 if kind == DRIVER and where == START else hosts if where == DRIVER else 0
-            segments.append(Segment(kind, sum(own) / max(1, len(tasks)), tuple(tasks), serial))
-        return Timeline(tuple(segments))
+        return Timeline.recorded(self.segments)
 
     def begin(self, where: str, call: object) -> float:
         """The driver's time until now is of this call, where that goes on; CPU seconds of all processes below."""
@@ -119,7 +113,7 @@ class Recorder:
             return 0.0
         spent = self._spent()
         if call is not self._call or call is None:
-            self.segments += [[DRIVER, [spent], [], 0.0], [where, [], [], 0.0]]
+            self.segments += [[DRIVER, [spent], [], 0.0, 0], [where, [], [], 0.0, self.most]]
         else:
             self.segments[-1][1].append(spent)
         self._call = call
@@ -139,7 +133,7 @@ class Recorder:
                 yield from map(then, done)
         spent, ratio = self._spent(), min(walls[2], default=0.0) / min(walls[1])
         serial = min(1.0, math.sqrt(max(0.0, 2.0 * ratio - 1.0)))  # as `shared` has it
-        self.segments[-1] = [THREADS, [], [spent * size / sum(sizes) for size in sizes], serial]
+        self.segments[-1] = [THREADS, [], [spent * size / sum(sizes) for size in sizes], serial, 0]
 
     def _spent(self) -> float:
         """CPU seconds of the driver since this was last asked, without those of looking at others."""
@@ -225,7 +219,7 @@ def plain(kind: str, workers: int, runs: int, recorded: bool) -> Any:
     bare(runs, is_batched, 0)
     cpu = time.process_time() - cpu
     pool = [Segment(START, began / 2, (ready_s,)), Segment(PROCESSES, each, (cpu / chunks,) * chunks)]
-    return [astuple(each) for each in (pool if workers > 1 else [Segment(HERE, 0.0, (cpu,))])]
+    return [astuple(each) for each in (pool if workers > 1 else [Segment(HERE, 0.0, (cpu,), 0.0, 1)])]
 
 
 def cold(what: Callable[..., Any], kind: str, workers: int, runs: int, *, recorded: bool) -> Replay:

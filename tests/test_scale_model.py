@@ -9,6 +9,7 @@ import pytest
 from benchmarks.timeline import (
     DRIVER,
     FRESH,
+    GROW,
     HERE,
     PROCESSES,
     START,
@@ -25,7 +26,10 @@ CASES: dict[str, tuple[tuple[Segment, ...], dict[int, tuple[float, float, float]
     "four tasks of a second": ((FOUR,), {1: (4, 0, 0), 2: (2, 0, 0), 3: (2, 0, 0), 4: (1, 0, 0), 64: (1, 0, 0)}),
     "each to the first that is free": ((Segment(PROCESSES, tasks=(3, 1, 1, 1, 4)),), {2: (7, 0, 0), 3: (5, 0, 0)}),
     "the driver never shrinks": ((Segment(DRIVER, 0.5), FOUR, Segment(DRIVER, 0.25)), {4: (1.75, 0.75, 0.75)}),
-    "tasks in the driver are one after the other": ((Segment(HERE, 0.5, (1, 2)),), {1: (4, 4, 0), 8: (4, 4, 4)}),
+    "tasks in the driver are one after the other": (
+        (Segment(HERE, 0.5, (1, 2), most=1),),
+        {1: (4, 4, 0), 8: (4, 4, 4)},
+    ),
     "every worker's start costs the driver": (
         (Segment(START, 0.25, (2,)), FOUR),
         {1: (6.25, 0.25, 0.25), 4: (4, 1, 1)},
@@ -34,6 +38,11 @@ CASES: dict[str, tuple[tuple[Segment, ...], dict[int, tuple[float, float, float]
         (Segment(START, 0, (2,)), Segment(DRIVER, 1.5), FOUR),
         {4: (3, 1.5, 1.5)},
     ),
+    "a pool that grows starts workers with the first call that needs them": (
+        (Segment(GROW, 0, (2,)), Segment(PROCESSES, tasks=(1,)), Segment(PROCESSES, tasks=(1,) * 4)),
+        {1: (7, 0, 0), 2: (6, 0, 0), 4: (6, 0, 0)},
+    ),
+    "so many at once": ((Segment(FRESH, 0, (1,) * 6, most=3),), {2: (3, 0, 0), 16: (2, 0, 0)}),
     "fresh processes wait for no worker": (
         (Segment(START, 0, (2,)), Segment(FRESH, 0, (1, 1))),
         {1: (2, 0, 0), 2: (1, 0, 0)},
@@ -59,7 +68,7 @@ def test_a_timeline_takes_what_is_counted_by_hand(name: str) -> None:
 
 def test_no_number_of_workers_beats_the_serial_part_or_an_even_share() -> None:
     tasks = tuple(0.01 * (1 + place % 7) for place in range(200))
-    timeline = Timeline((Segment(DRIVER, 1.0), Segment(PROCESSES, 1e-4, tasks), Segment(HERE, 0.0, (0.5,))))
+    timeline = Timeline((Segment(DRIVER, 1.0), Segment(PROCESSES, 1e-4, tasks), Segment(HERE, 0.0, (0.5,), most=1)))
     walls = {workers: timeline.replay(workers).wall_s for workers in (1, 2, 3, 16, 64)}
     for workers, wall in walls.items():
         even = 1.5 + sum(tasks) / workers

@@ -22,6 +22,7 @@ TABLES = (
     "samplers",
     "mechanisms",
     "speed",
+    "scale",
     "memory",
     "light",
     "pages",

@@ -115,11 +115,9 @@ class Watcher(Progress):
 
     def tell_time(self) -> None:
         """Says how long the audit takes where that is long, and again where that was off by more than two."""
-        left, now = self.left_s(), self.clock()
-        if left is None or left >= self.until - now:
-            return
+        left, now, told = self.left_s() or 0.0, self.clock(), self._told_s
         total, runs = now - self.began + left, max(1, self.planned - self.done)
-        if left > (SHORTEST_S if self._told_s else self.long_s) and not 0.5 * total <= self._told_s <= 2.0 * total:
+        if (SHORTEST_S if told else self.long_s) < left < self.until - now and not 0.5 * total <= told <= 2.0 * total:
             self._told_s = total
             each = f"{counted(runs, 'run')} of {left * self.workers / runs:.2g} s, on {counted(self.workers, 'worker')}"
             self.tell(f"{clean(self.name)}: about {duration(left)} ({each}); {SHORTER}")

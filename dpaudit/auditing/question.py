@@ -16,6 +16,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.events import Partition
 from dpaudit.execution.journal import digests_of
 from dpaudit.mechanisms import Description, Mechanism
+from dpaudit.mechanisms.protocol import ADAPTED
 from dpaudit.options import OPTIONS, STORED, Detect, Options
 from dpaudit.results.bounds import UpperBound
 from dpaudit.results.certification import Witness, rest
@@ -25,7 +26,8 @@ from dpaudit.search.selection import Proposal
 
 Pair = AdjacentPair | SealedPair
 
-SMALLEST_SHARD, LARGEST_SHARD, SHARDS = 256, 1 << 18, 64  # larger than the largest beyond 128 * SHARDS of them
+SMALLEST_SHARD, LARGEST_SHARD, SHARDS = 256, 1 << 18, 64  # larger where there were more than `MOST_SHARDS`
+MANY_RUNS, RUN_BY_RUN, MOST_SHARDS = 10_000_000, 1 << 15, 1 << 14  # of more runs, which may take a millisecond each
 CALLS, FEWEST_SHARDS = 8, 16  # of a fixed size that a shard should have, one in nine being thrown away then
 LARGE_AUDIT, LEARNING_SHARE = 500_000, 0.1  # runs from which anytime audits learn with a smaller part
 FEWEST_RUNS_A_PAIR = 40
@@ -196,13 +198,15 @@ def plan(
     large = anytime and planned >= LARGE_AUDIT
     size = 1 << max(0, (planned // SHARDS).bit_length() - 1)
     size = max(size, min(CALLS * _call(described), planned // FEWEST_SHARDS))
+    most = RUN_BY_RUN if planned > MANY_RUNS and described.kind.startswith(("per-run", ADAPTED)) else LARGEST_SHARD
+    most = max(most, most // 8 * -(-8 * planned // (MOST_SHARDS * most)))
     filled = {
         "claim": claim,
         "pairs": question.pairs if pairs is None else pairs,
         "runs": planned,
         "certifier": certifier_named(question.certifier or suited(claim, question.stopping)),
         "search_share": question.search_share or (LEARNING_SHARE if large else SEARCH_SHARE if anytime else None),
-        "shard_runs": question.shard_runs or min(max(LARGEST_SHARD, size // 128), max(SMALLEST_SHARD, size)),
+        "shard_runs": question.shard_runs or min(most, max(SMALLEST_SHARD, size)),
         "description": described,
         "name": question.name or question.mechanism.name,
     }

@@ -18,8 +18,8 @@ from dpaudit.running.progress import Progress
 
 LINE_EVERY_S, PAINT_EVERY_S = 5.0, 0.25
 LONG_S = 60.0  # from which on an audit says before how long it takes
-SEEN_S, SURE_S = 0.05, 0.5  # of work of a stage, which tell how long a run takes, even where no task is
-LARGER = 4  # times as large as the quickest, which shows how much of it is the start
+SEEN_S = 0.05  # of work of a stage, which tell how long a run takes
+LARGER = 4  # times as many runs as the quickest task has, which show how much of it is the start
 SEARCHING, STARTS = 0.25, 3.0  # of all runs search; processes that start one after the other before certification
 LEARNING = ("probe", "screen", "search", "bet")  # stages with pauses, of which the first tasks have one worker
 WINDOW_S, SHORTEST_S = 60.0, 2.0  # of the last runs, whose speed tells when the others are done
@@ -103,9 +103,9 @@ class Watcher(Progress):
         work, span, made = past[-1][2] - past[0][2], now - past[0][0], past[-1][1] - past[0][1]
         if self._learning and seconds:
             self._quickest = least_s, few = min(self._quickest, (seconds, runs))
-            larger, run_s = runs >= LARGER * few, seconds / runs
-            beside_s = (seconds - least_s) / (runs - few) if larger else run_s  # the start of the task
-            if (larger or past[-1][2] >= SURE_S) and beside_s >= run_s / LARGER:
+            run_s = seconds / runs
+            beside_s = (seconds - least_s) / (runs - few) if runs >= LARGER * few else run_s  # the start of the task
+            if beside_s >= run_s / LARGER:
                 self._least_s = min(self._least_s, beside_s)
             if past[-1][2] >= SEEN_S and self._least_s < math.inf:
                 self._here_s, self._later_s = work / made, math.sqrt(self._least_s * work / made)
@@ -115,11 +115,9 @@ class Watcher(Progress):
 
     def tell_time(self) -> None:
         """Says how long the audit takes where that is long, and again where that was off by more than two."""
-        left, now = self.left_s(), self.clock()
-        if left is None or left >= self.until - now:
-            return
+        left, now, told = self.left_s() or 0.0, self.clock(), self._told_s
         total, runs = now - self.began + left, max(1, self.planned - self.done)
-        if left > (SHORTEST_S if self._told_s else self.long_s) and not 0.5 * total <= self._told_s <= 2.0 * total:
+        if (SHORTEST_S if told else self.long_s) < left < self.until - now and not 0.5 * total <= told <= 2.0 * total:
             self._told_s = total
             each = f"{counted(runs, 'run')} of {left * self.workers / runs:.2g} s, on {counted(self.workers, 'worker')}"
             self.tell(f"{clean(self.name)}: about {duration(left)} ({each}); {SHORTER}")

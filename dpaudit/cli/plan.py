@@ -84,8 +84,8 @@ def _time(question: SpecQuestion, jobs: int) -> str:
         spec = Runner(engine).plan(question)
         run_s = time_of_a_run(spec, spec.pairs, engine).run_s
         runs = spec.runs + (most_runs(spec, spec.controls) if spec.controls else 0)
-        workers = counted(engine.n_jobs, "worker")
-        return f"about {duration(runs * run_s / engine.n_jobs)} with {workers}, {run_s:.2g} s a run"
+        about, workers = "at most" if spec.controls else "about", counted(engine.n_jobs, "worker")
+        return f"{about} {duration(runs * run_s / engine.n_jobs)} with {workers}, {run_s:.2g} s a run"
 
 
 def _spending(question: SpecQuestion) -> list[str]:

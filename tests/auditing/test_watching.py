@@ -148,7 +148,7 @@ def test_of_pairs_that_differ_those_that_are_searched_tell_how_long_it_takes() -
 
 def test_a_long_audit_says_once_how_long_it_takes_where_no_shorter_time_was_asked_for() -> None:
     now = [0.0]
-    for runs, left_s, told in ((1_000_000, math.inf, 1), (2_400, math.inf, 0), (1_000_000, 20.0, 0)):
+    for runs, left_s, told in ((1_000_000, math.inf, 1), (2_400, math.inf, 0), (1_000_000, 600.0, 0)):
         now[0], said = 0.0, list[str]()
         watcher = Watcher(write=said.append, clock=lambda: now[0])
         watcher.audit(1, "slow")
@@ -157,7 +157,7 @@ def test_a_long_audit_says_once_how_long_it_takes_where_no_shorter_time_was_aske
         for now[0] in (1.6, 3.2):
             watcher.advance(32, 1.6)
         assert said == [f"slow: about 6 h 56 min (999,936 runs of 0.05 s, on 2 workers); {SHORTER}"] * told
-        assert (watcher.left_s() == left_s) == (left_s == 20.0)
+        assert (watcher.left_s() == left_s) == (left_s == 600.0)
 
 
 def test_it_says_so_again_where_it_was_off_by_more_than_two() -> None:
@@ -174,6 +174,17 @@ def test_it_says_so_again_where_it_was_off_by_more_than_two() -> None:
         watcher.advance(1, run_s)
         told.append(len(said))
     assert (told[29], told[119], told[-1]) == (1, 2, 3)
+
+
+def test_the_speed_is_that_of_the_last_minute() -> None:
+    now = [0.0]
+    watcher = Watcher(clock=lambda: now[0], silent=True)
+    watcher.plan(10_000, 1)
+    watcher.begin("certify", 10_000)
+    for run_s in [1.0] * 1_000 + [3.0] * 21:
+        now[0] += run_s
+        watcher.advance(1, run_s)
+    assert watcher.left_s() == pytest.approx(3.0 * (10_000 - 1_021), rel=0.05)
 
 
 def test_nothing_is_told_in_the_first_two_seconds_nor_by_little_work() -> None:

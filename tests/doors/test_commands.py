@@ -22,6 +22,7 @@ from dpaudit.catalogue.attacks import ATTACKS
 from dpaudit.ledger.results import Ledger
 from dpaudit.results.stored import load_suite
 from dpaudit.results.suite import together
+from dpaudit.running.worker import Probe
 from tests.cases import for_each
 from tests.doors.conftest import Run, Write, process, spec
 
@@ -40,6 +41,17 @@ def stored(dpaudit: Run, write: Write, folder: Path) -> Path:
         RECORD.extend(file.read_text() for file in Path("out").glob("it-*.json"))
     (folder / "it.json").write_text(*RECORD)
     return Path("it.json")
+
+
+def test_plan_tells_the_time_by_a_probe_and_of_controls_the_most(
+    dpaudit: Run, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    probed = Probe(0.01, 64, reproducible=True, alone=False)
+    monkeypatch.setattr("dpaudit.cli.plan.time_of_a_run", lambda *_: probed)
+    told = dpaudit("plan", write(spec(mechanism='"mechs:noisy"')), "--probe", "--jobs", "2").out
+    assert "  time        about 5.0 s with 2 workers, 0.01 s a run\n" in told  # of a thousand runs
+    told = dpaudit("plan", write(spec(mechanism='"mechs:noisy"', controls="1")), "--probe", "--jobs", "2").out
+    assert re.search(r"  time        at most \d+ min \d+ s with 2 workers", told)
 
 
 def test_recheck_repeats_the_arithmetic_and_refuses_counts_that_do_not_give_it(dpaudit: Run, stored: Path) -> None:

@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 from dpaudit import AdjacentPair, AuditSpec, PureDP, UnsoundAudit, batched
-from dpaudit.auditing import probing, run_audit
+from dpaudit.auditing import plan, probing, run_audit
 from dpaudit.auditing.question import Plan
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import Event, HitCounter
 from dpaudit.events.features import Coordinate
 from dpaudit.execution.engine import Engine, Session
 from dpaudit.mechanisms import wrap
+from dpaudit.mechanisms.protocol import ADAPTED
 from dpaudit.outputs.canonical import token
 from dpaudit.processes.frames import Done
 from dpaudit.running.streams import Stage, shards
@@ -229,8 +230,31 @@ def test_batched_runs_are_shared_by_processes_where_these_have_noise_of_their_ow
     assert (names, processes) == (["processes", "threading"], {float(os.getpid())})
 
 
-def test_there_are_never_more_shards_than_a_driver_holds_with_ease() -> None:
+GRIDS = {  # runs: the size of shards of a mechanism that is called run by run, and of a batched one
+    1_000: (256, 256),
+    20_000: (256, 256),
+    10**6: (1 << 13, 1 << 13),
+    10**7: (1 << 17, 1 << 17),
+    10**7 + 1: (1 << 15, 1 << 17),
+    10**8: (1 << 15, 1 << 18),
+    10**9: (61_440, 1 << 18),
+    2**31 - 1: (1 << 17, 1 << 18),
+    5 * 10**9: (307_200, 10 << 15),
+    10**10: (614_400, 19 << 15),
+    10**12: (61_038_592, 1_863 << 15),
+}
+
+
+def test_10_000_workers_have_shards_and_a_driver_holds_them_with_ease() -> None:
+    """Up to ten million runs the sizes are those that stored results and their repetitions have."""
     spec = AuditSpec(claim=PureDP(0.5), mechanism=wrap(noisy), pairs=(AdjacentPair(1.0, 0.0),))
-    sizes = {runs: replace(spec, runs=runs).resolved().shard_runs for runs in (10**6, 2**31 - 1, 5 * 10**9, 5 * 10**12)}
-    assert sizes == {10**6: 1 << 13, 2**31 - 1: 1 << 18, 5 * 10**9: 1 << 19, 5 * 10**12: 1 << 29}
-    assert max(runs / size for runs, size in sizes.items()) <= 1 << 14
+    both = [spec, replace(spec, mechanism=batched(many))]
+    sizes = {runs: tuple(replace(each, runs=runs).resolved().shard_runs for each in both) for runs in GRIDS}
+    assert sizes == GRIDS
+    for runs, (run_by_run, in_batches) in sizes.items():
+        assert max(runs / run_by_run, runs / in_batches) <= 1 << 14
+        for size, some in ((run_by_run, 45 * 10**7), (in_batches, 5 * 10**9)):
+            assert runs < some or 0.75 * runs / size > 10_000  # that certify
+    assert {size % 8 for each in sizes.values() for size in each} == {0}
+    for kind, size in ((f"{ADAPTED}opendp", 1 << 15), ("command", 1 << 18), ("built in the worker", 1 << 18)):
+        assert plan(replace(spec, runs=10**8), replace(wrap(noisy).describe(), kind=kind)).shard_runs == size

@@ -151,11 +151,13 @@ def test_without_progress_a_long_audit_is_told_of_once_and_has_no_bar(
     monkeypatch.setattr(watchers, "on_terminal", lambda out: True)
     for name in ("SEEN_S", "SHORTEST_S"):
         monkeypatch.setattr(watchers, name, 0.0)
-    for long_s, told in ((0.0, 1), (1e9, 0)):
+    for long_s, told in ((0.0, True), (1e9, False)):
         monkeypatch.setattr(watchers, "LONG_S", long_s)
         audit(lambda data, rng: rng.random(), pair=(0, 1), epsilon=3.0, runs=2_000, n_jobs=1, progress=False)
         said = capsys.readouterr()
-        assert (said.out, said.err.count("\n"), said.err.count(f"; {SHORTER}\n")) == ("", told, told)
+        lines = said.err.splitlines()  # once more where a busy machine made the first one wrong
+        assert (said.out, bool(lines)) == ("", told)
+        assert all(line.endswith(f"; {SHORTER}") for line in lines)
 
 
 def test_a_bar_stands_below_what_another_program_writes() -> None:

@@ -120,7 +120,10 @@ class Recorder:
         return self._below()
 
     def _by_turns(self, function: Any, tasks: list[Any], then: Any) -> Iterator[Any]:
-        """Tasks of threads: one alone and two at a time by turns, which shows for how much of one the GIL is held."""
+        """Tasks of threads: one alone and two at a time by turns, which shows for how much of one the GIL is held.
+
+        A busy machine makes that more than it is.
+        """
         self.begin(THREADS, tasks)
         sizes, walls = list[int](), {1: list[float](), 2: list[float]()}
         with ThreadPoolExecutor(2) as pool:

@@ -66,6 +66,23 @@ def test_a_timeline_takes_what_is_counted_by_hand(name: str) -> None:
         assert Timeline(segments).replay(workers) == Replay(*map(float, seconds)), workers
 
 
+def test_rows_of_a_recording_become_segments() -> None:
+    """A start beside its first call is of a pool that grows; hosts of fresh processes are waited for by their tasks."""
+    none: list[float] = []
+    start, call = [START, [0.1], [2.0], 0.0, 0], [PROCESSES, [0.25, 0.5], [1.0, 1.0], 0.0, 16]
+    gap, host = [DRIVER, [0.0], none, 0.0, 0], [START, [0.1], none, 0.0, 0]
+    grown = Timeline.recorded([start, gap, call])
+    assert [each.where for each in grown.segments] == [GROW, DRIVER, PROCESSES]
+    assert grown.segments[2] == Segment(PROCESSES, 0.375, (1.0, 1.0), most=16)
+    early = Timeline.recorded([start, [DRIVER, [1.0], none, 0.0, 0], [HERE, none, [1.0], 0.0, 1], gap, call])
+    assert early.segments[0] == Segment(START, 0.1, (2.0,))
+    first, more = [FRESH, none, [4.5, 0.5, 0.5], 0.0, 2], [FRESH, none, [0.5] * 4, 0.0, 3]
+    fresh = Timeline.recorded([host, gap, host, gap, first, more])
+    assert [each.where for each in fresh.segments] == [DRIVER] * 4 + [FRESH] * 2
+    assert fresh.segments[4].tasks == (2.5, 2.5, 0.5)  # both hosts started while the first task waited
+    assert fresh.segments[5].tasks == (0.5, 0.5, 2.5, 0.5)  # a third one, which a recording of one worker has not
+
+
 def test_no_number_of_workers_beats_the_serial_part_or_an_even_share() -> None:
     tasks = tuple(0.01 * (1 + place % 7) for place in range(200))
     timeline = Timeline((Segment(DRIVER, 1.0), Segment(PROCESSES, 1e-4, tasks), Segment(HERE, 0.0, (0.5,), most=1)))

@@ -3,7 +3,7 @@
 Plain joblib is `joblib.Parallel(n_jobs)` over chunks of the bare loop, or of raw calls of 8,192 runs, and counts
 nothing. The model replays a timeline: an audit that was recorded with one task at a time, as cut for so many workers,
 in CPU seconds, so that nothing waits for a core. Recording is from outside, through `Processes._ask`, which all goes
-through that a process of ours is given, `Processes.__init__`, `Host.__init__` and `InProcess.run`. On Linux only.
+through that a process of ours is given, and what makes hosts and threads of it. On Linux only.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from contextlib import suppress
 from dataclasses import astuple
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from benchmarks.timeline import DRIVER, FRESH, HERE, PROCESSES, START, THREADS, Replay, Segment, Timeline
+from benchmarks.timeline import BESIDE, DRIVER, FRESH, HERE, PROCESSES, START, THREADS, Replay, Segment, Timeline
 
 CALL = 1 << 13  # runs of a raw batched call
 CHUNKS = 4  # for each worker of plain joblib
@@ -41,6 +42,7 @@ class Recorder:
     """What this process asks of workers from now on; `alone`: of one at a time, and a timeline is made of it."""
 
     def __init__(self, *, alone: bool) -> None:
+        from dpaudit.execution import ahead
         from dpaudit.processes.host import Host
         from dpaudit.processes.pipes import Request
         from dpaudit.processes.pools import InProcess, Processes
@@ -50,26 +52,30 @@ class Recorder:
         self.segments: list[list[Any]] = []  # rows of `Timeline.recorded`
         self._call: object = None
         self.most, most = 0, dict[Any, int]()  # tasks at once: of the call, of every pool
-        self.worked_s = self._own_s = 0.0  # of the last task; of the driver, looking at other processes
-        self._last = time.process_time()
+        self.worked_s = self._own_s = self._here_s = 0.0  # of the last task; of looking at others; of tasks here
+        self._last, self._beside = time.process_time(), False
         ask, make, begin, run = Processes._ask, Processes.__init__, Host.__init__, InProcess.run
+        start, opened, all_beside = Processes.start, Processes.opened, ahead.Ahead._make
 
-        def asking(pool: Any, number: int, function: Any, group: Any, until: float, then: Any, failed: Any) -> Any:
+        def asking(
+            pool: Any, function: Any, until: float, then: Any, failed: Any, mine: Any, unused: bool, *given: Any
+        ) -> Any:
             def seen(done: Any) -> Any:
                 self.worked_s = getattr(done, "cpu_s", 0.0)
                 return then(done)
 
             where, self.most = FRESH if pool._kind == Request.RUN_FRESH else PROCESSES, most.get(pool, 0)
-            return self.task(where, failed, ask, pool, number, function, group, until, seen, failed)
+            where = BESIDE if self._beside and where == FRESH else where
+            return self.task(where, failed, ask, pool, function, until, seen, failed, mine, unused, *given)
 
         def running(pool: Any, function: Any, tasks: Any, *given: Any) -> Any:  # until when, and what is made of each
             if pool.threads == 1 or len(tasks) == 1:
                 self.most = 1
                 yield from run(pool, partial(self.task, HERE, tasks, function), tasks, *given)
                 return
-            start = time.monotonic()
+            begun = time.monotonic()
             yield from self._by_turns(function, tasks, given[1]) if alone else run(pool, function, tasks, *given)
-            self.busy.append((THREADS, start, time.monotonic()))
+            self.busy.append((THREADS, begun, time.monotonic()))
 
         def one(pool: Any, workers: int = 1, **options: Any) -> None:
             most[pool] = workers
@@ -78,8 +84,25 @@ class Recorder:
         def beginning(host: Any, *given: Any, **options: Any) -> None:
             self.task(START, host, begin, host, *given, **options)
 
-        hooks = [(InProcess, "run", running), (Processes, "_ask", asking)]
-        for owner, name, hook in hooks + [(Processes, "__init__", one), (Host, "__init__", beginning)] * alone:
+        def beside(made: Any, *given: Any) -> None:
+            self._beside = True
+            all_beside(made, *given)
+            self._beside = False
+
+        class AtOnce:  # in place of a thread
+            def __init__(self, target: Any, args: Any, **_: Any) -> None:
+                self.start, self.join = partial(target, *args), list
+
+        hooks: list[tuple[Any, str, Any]] = [(InProcess, "run", running), (Processes, "_ask", asking)]
+        hooks += [
+            (Processes, "__init__", one),
+            (Host, "__init__", beginning),
+            (Processes, "start", lambda pool, hosts: start(pool, min(hosts, 1))),
+            (Processes, "opened", lambda pool, job: opened(pool, job) and self._here_s > sum(self.started[2])),
+            (ahead.Ahead, "_make", beside),
+            (ahead, "threading", SimpleNamespace(Thread=AtOnce)),
+        ] * alone
+        for owner, name, hook in hooks:
             setattr(owner, name, hook)
 
     def task(self, where: str, call: object, work: Callable[..., Any], *given: Any, **options: Any) -> Any:
@@ -95,12 +118,15 @@ class Recorder:
         if not self.alone:
             return
         after, spent = self._below(), self._spent()
+        self._here_s += spent * (where == HERE)
         self.segments[-1][2 if where == HERE else 1].append(spent)
-        self.segments[-1][2] += [after - before] * (where in (PROCESSES, FRESH))
+        self.segments[-1][2] += [after - before] * (where in (PROCESSES, FRESH, BESIDE))
         if where == PROCESSES and not self.started:  # all that it does not take itself is the start of its worker
-            known = sum(sum(each[2]) for each in self.segments[:-1] if each[0] == FRESH)
+            known = sum(sum(each[2]) for each in self.segments[:-1] if each[0] in (FRESH, BESIDE))
             self.started = [each for each in self.segments if each[0] == START][-1]
             self.started[2], self.segments[-1][2] = [after - known - self.worked_s], [self.worked_s]
+        if where == PROCESSES and self._beside:
+            self.segments[-1][0] = BESIDE
 
     def timeline(self) -> Timeline:
         """All since the recorder was made."""

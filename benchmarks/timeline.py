@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-DRIVER, START, GROW, HERE, THREADS, PROCESSES, FRESH = (
-    *("driver", "start", "grow", "here", "threads", "processes", "fresh"),
+DRIVER, START, GROW, HERE, THREADS, PROCESSES, FRESH, BESIDE = (
+    *("driver", "start", "grow", "here", "threads", "processes", "fresh", "beside"),
 )
 
 
@@ -20,7 +20,7 @@ class Segment:
     `driver_s` is what the driver spends beside each, or for each worker that starts; `serial` the part of a task for
     which a thread holds the GIL; `most` how many tasks run at once, where that is not the number of workers. Where a
     pool is to `GROW`, a worker starts with the first call that has a task for it. Tasks `HERE` run in the driver, those
-    that are `FRESH` in processes of their own.
+    that are `FRESH` in processes of their own, and those `BESIDE` on workers, while the driver goes on.
     """
 
     where: str
@@ -53,7 +53,7 @@ class Timeline:
         for where, own, tasks, serial, most in rows:
             kind = DRIVER if where == START and not tasks else where
             hosts += kind != where
-            if where == FRESH and hosts and not start_s and len(tasks) >= hosts:
+            if where in (FRESH, BESIDE) and hosts and not start_s and len(tasks) >= hosts:
                 usual = median(tasks[1:] or [0.0])
                 start_s = (tasks[0] - usual) / hosts
                 tasks[:hosts] = [start_s + usual] * hosts
@@ -80,6 +80,12 @@ class Timeline:
                 ready = [now + own + spent] * workers
             if part.where in (DRIVER, START):
                 now, driver, idle = now + own, driver + own, idle + own
+                continue
+            if part.where == BESIDE:
+                driver += own
+                for seconds in part.tasks:
+                    place = ready.index(min(ready))
+                    ready[place] = max(now, ready[place]) + seconds
                 continue
             while part.where == PROCESSES and len(ready) < at_once:
                 now, driver, idle = now + spawn_s, driver + spawn_s, idle + spawn_s

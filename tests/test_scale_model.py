@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 from benchmarks.timeline import (
+    BESIDE,
     DRIVER,
     FRESH,
     GROW,
@@ -54,6 +55,10 @@ CASES: dict[str, tuple[tuple[Segment, ...], dict[int, tuple[float, float, float]
     "in turn, where turns do not come out even": (
         (Segment(THREADS, 0, (1.0,) * 5, 1.0),),
         {2: (5, 5, 0), 3: (5, 5, 0)},
+    ),
+    "what runs beside the driver has workers that others wait for": (
+        (Segment(BESIDE, 0, (1.0, 1.0)), Segment(DRIVER, 0.5), FOUR),
+        {2: (3, 0.5, 0.5), 4: (2, 0.5, 0.5)},
     ),
     "nothing": ((), {1: (0, 0, 0), 16: (0, 0, 0)}),
 }

@@ -30,7 +30,7 @@ from dpaudit.auditing import probing
 from dpaudit.cli.group import exit_code, group
 from dpaudit.execution.engine import Engine
 from dpaudit.options import IN_SPECS, OPTIONS, Working, options
-from dpaudit.processes import pools
+from dpaudit.processes import workers
 from dpaudit.pytest_plugin import pytest_addoption
 from dpaudit.spec.questions import read_spec
 from dpaudit.spec.reading import audits_of, convert, read_sweeps
@@ -175,7 +175,7 @@ def test_the_tests_of_the_tutorial_keep_their_promise(
 def _cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     """Starts fewer processes: no page shows whether a result would repeat in a fresh one, which other tests look at."""
     monkeypatch.setattr(probing, "_repeats_afresh", lambda *_: True)
-    monkeypatch.setattr(pools, "INTERPRETERS", 1)
+    monkeypatch.setattr(workers, "INTERPRETERS", 1)
 
 
 def _forget(before: set[str], folder: Path) -> None:

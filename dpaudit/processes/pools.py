@@ -238,7 +238,7 @@ class Processes:
                 mine.remove(host)
                 if heard:
                     self._hosts.append(host)
-                self._turn.notify()
+                self._turn.notify_all()  # who waits for an unused host leaves this one to others
             if not heard:
                 host.close()
 

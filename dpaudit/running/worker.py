@@ -320,11 +320,8 @@ def _read_each(call: Callable[..., Any], data: Any, rng: Rng, reading: Reading, 
                 return
         else:
             for item in data:
-                output = call(item, rng)
-                try:
-                    cell = output[place] if kind_of(output) is kind and (not fits or fits(output)) else None
-                except LookupError:
-                    break
+                output = call(item, rng)  # where it has no such place it is as one that was raised: there is no number
+                cell = output[place] if kind_of(output) is kind and (not fits or fits(output)) else None
                 if kind_of(cell) is not float and kind_of(cell) is not np.float64:
                     break
                 yield cell

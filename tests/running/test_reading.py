@@ -197,13 +197,30 @@ def test_of_plain_outputs_no_output_is_encoded(monkeypatch: pytest.MonkeyPatch, 
     assert other.codes is None
 
 
-@for_each("path, wanted", [((), ((), ("@type",))), ((1,), ((1,), (0,))), ((1,), ((1,), ("@rest",)))])
-def test_where_more_is_wanted_outputs_are_encoded(path: Path, wanted: tuple[Path, ...]) -> None:
-    outputs = [1.5, 2, True] * 9 if path == () else [(0, 1.5), (1, 2), ("a", True)] * 9
-    found = gathered(Recorded(outputs), len(outputs), *wanted)
-    for each in wanted:
-        alone = [encode_objects([output], frozenset(wanted)).column(each) for output in outputs]
-        assert all(same(found.column(each), row, column) for row, column in enumerate(alone))
+MORE: list[tuple[Any, tuple[Path, ...]]] = [
+    (2, ((), ("@class",))),
+    (True, (("@class",),)),
+    (-0.0, ((), ("@sign",))),
+    ((0.5, 1.5), ((0,), (1,))),
+    ([0.5, 1.5], ((0,), (1,))),
+    ((0.5, 1.5), ((1,), ("@len",))),
+    ((0.5, -0.0), ((1, "@sign"),)),
+    ((0.5, 1.5), ((1,), ("@rest",))),
+    ({"a": 1.5, "b": 2.5}, (("a",), ("b",))),
+]
+
+
+@for_each("output, wanted", MORE)
+def test_where_more_is_wanted_outputs_are_encoded(output: Any, wanted: tuple[Path, ...]) -> None:
+    found, alone = gathered(Recorded([output] * 40), 40, *wanted), encode_objects([output], frozenset(wanted))
+    assert all(same(found.column(each), row, alone.column(each)) for each in wanted for row in range(40))
+
+
+def test_entries_beyond_those_that_are_looked_at_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    widest = kinds.cut_earlier(monkeypatch)
+    for form in (list, tuple, np.array):
+        found = gathered(Recorded([form([1.5] * (widest + 9))] * 40), 40, (widest + 2,))
+        assert set(found.column((widest + 2,)).tokens.tolist()) == {token("absent").code}
 
 
 # --- what a hostile mechanism may do -----------------------------------------------------------------------------
@@ -298,6 +315,7 @@ class Empty(dict[Any, Any]):
         (("a",), {"a": 1.5}, Empty(a=2.5)),
         ((1,), np.array([0, 1.5]), np.array([0, 2.5]).view(Twice)),
         ((1,), np.array([0, 1.5]), np.array([0, Loud(2.5)], object)),
+        ((1,), np.array([0, 1.5]), np.array([Hidden("b"), 2.5], object)),
     ],
 )
 def test_classes_with_methods_of_their_own_are_read_past_them(path: Path, plain: Any, hostile: Any) -> None:
@@ -305,6 +323,19 @@ def test_classes_with_methods_of_their_own_are_read_past_them(path: Path, plain:
     found = gathered(Recorded(outputs), len(outputs), path).column(path)
     for row, output in enumerate(outputs):
         assert same(found, row, encode_objects([output], frozenset({path})).column(path)), (row, output)
+
+
+class Unread:
+    @property
+    def __class__(self) -> Any:  # type: ignore[misc]
+        raise SystemExit
+
+
+def test_an_array_with_an_entry_that_cannot_be_read_is_no_verdict() -> None:
+    """Beside the entry that is wanted, too: of an array of objects all entries are looked at."""
+    outputs = [np.array([0, 1.5])] * 20 + [array(Unread(), 1.5, kind=object)] + [np.array([0, 1.5])] * 9
+    with pytest.raises(UnsoundAudit, match="could not be read"):
+        gathered(Recorded(outputs), len(outputs), (1,))
 
 
 @for_each("error", [ValueError, StopIteration, KeyError, IndexError, SystemExit, KeyboardInterrupt, GeneratorExit])
@@ -331,11 +362,14 @@ def test_what_ends_an_audit_ends_it_while_numbers_are_read(error: Any) -> None:
         gathered(Made(run), 40, ())
 
 
-def test_reading_goes_on_from_shard_to_shard_and_ends_with_what_is_wanted() -> None:
-    mechanism = Recorded([float(each) for each in range(90)])
+def test_reading_goes_on_from_shard_to_shard_until_another_place_is_wanted() -> None:
+    mechanism = Recorded([(float(each), float(-each)) for each in range(120)])
     own = Worker.start(Job("test", 1, None), mechanism, (AdjacentPair("first", "second"),))
-    above = Event(Coordinate(()), intervals=((9.5, np.inf),))
-    reducers: list[HitCounter | Watch] = [HitCounter(above), Watch(above), HitCounter(Event(Coordinate((0,))))]
+    high, low = (Event(Coordinate((place,)), intervals=((49.5, np.inf),)) for place in (0, 1))
+    reducers: list[HitCounter | Watch] = [HitCounter(high), HitCounter(high), HitCounter(low), Watch(high)]
+    hits = []
     for index, reducer in enumerate(reducers):
-        own.run(Shard(Stage.CERTIFY, 0, index, 30), reducer)
-        assert own.reading == reading_of(1.5, reducer.wanted)
+        counts = np.asarray(own.run(Shard(Stage.CERTIFY, 0, index, 30), reducer))
+        hits.append(int(counts[0] + counts[2] if isinstance(reducer, HitCounter) else reducer.hits(counts).sum()))
+        assert own.reading == reading_of((0.0, 0.0), reducer.wanted)
+    assert hits == [0, 10, 0, 30]

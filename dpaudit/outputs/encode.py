@@ -109,7 +109,7 @@ def reading_of(output: Any, wanted: Wanted) -> Reading | None:
     if not wanted or _asks_beside(wanted):
         return None
     if kind in READ:
-        return Reading(kind, np.float64 if kind is int else kind)
+        return Reading(kind, object if kind is int else kind)
     if kind not in FITS or len(wanted) > 1 or len(path) != 1 or step(place := path[0]) != place:
         return None
     return Reading(kind, path=path, place=place, fits=FITS[kind]) if kind is dict or _is_place(place) else None

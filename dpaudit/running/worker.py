@@ -20,7 +20,7 @@ from dpaudit.data.data import mark, private_copy
 from dpaudit.data.pair import AdjacentPair, SealedPair
 from dpaudit.errors import DpAuditError, UnsoundAudit
 from dpaudit.mechanisms.protocol import Mechanism, Opened
-from dpaudit.outputs.canonical import EXACT, MESSAGE, Column, Outputs, Pilot, Wanted, concatenate, is_metadata, reals
+from dpaudit.outputs.canonical import MESSAGE, Column, Outputs, Pilot, Wanted, concatenate, is_metadata, reals
 from dpaudit.outputs.encode import PRINTED, Reading, encode_batch, encode_objects, listening, reading_of, with_printed
 from dpaudit.outputs.exact import FIXED, Encoded, arrays_of, snapshot
 from dpaudit.running import guard
@@ -182,8 +182,11 @@ class Worker:
         while done < end:
             if (reading := self.reading) is not None:
                 odd: list[Any] = []
-                cells = reals(np.fromiter(_read_each(call, islice(data, READ_CELL), rng, reading, odd), reading.dtype))
-                read = Outputs(len(cells), {reading.path: Column(cells)})
+                cells = np.fromiter(_read_each(call, islice(data, READ_CELL), rng, reading, odd), reading.dtype)
+                try:
+                    read = Outputs(len(cells), {reading.path: Column(reals(cells))})
+                except OverflowError:  # a whole number beyond all doubles
+                    read = encode_objects(cells.tolist(), sink.wanted)
                 if odd:  # and outputs that are kept follow
                     read, self.reading = concatenate([read, encode_objects(odd, sink.wanted)]), None
                 sink.fill(done, read)
@@ -308,12 +311,12 @@ def _with_printed(output: Any, encode: Callable[..., Outputs]) -> Encoded:
 
 def _read_each(call: Callable[..., Any], data: Any, rng: Rng, reading: Reading, odd: list[Any]) -> Iterator[Any]:
     """The number in each output, up to one that has none: this is `odd`, to be encoded before the next run."""
-    kind, place, fits, kind_of, whole = reading.kind, reading.place, reading.fits, type, reading.kind is int
+    kind, place, fits, kind_of = reading.kind, reading.place, reading.fits, type
     try:
         if place is None:
             for item in data:
                 output = call(item, rng)
-                if kind_of(output) is not kind or (whole and not -EXACT < output < EXACT):
+                if kind_of(output) is not kind:
                     break
                 yield output
             else:

@@ -326,8 +326,8 @@ def test_classes_with_methods_of_their_own_are_read_past_them(path: Path, plain:
 
 
 class Unread:
-    @property
-    def __class__(self) -> Any:  # type: ignore[misc]
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
         raise SystemExit
 
 

@@ -38,15 +38,30 @@ def scalar(data: float, rng: np.random.Generator) -> float:
     return data + rng.laplace(0.0, SCALE)
 
 
+def index(data: float, rng: np.random.Generator) -> Any:
+    """A microsecond and more: the index of the largest of three noisy numbers, an integer of numpy's."""
+    return (data + rng.laplace(0.0, SCALE, 3)).argmax()
+
+
 def pair_of_numbers(data: float, rng: np.random.Generator) -> tuple[int, float]:
     """About 600 ns of Python: an index and a value."""
     value = data + rng.laplace(0.0, SCALE)
     return (0 if value > data else 1, value)
 
 
+def small_list(data: float, rng: np.random.Generator) -> list[float]:
+    """Some microseconds of Python: five numbers, one by one."""
+    return [data + rng.laplace(0.0, SCALE) for _ in range(5)]
+
+
 def small_array(data: float, rng: np.random.Generator) -> Any:
-    """Some microseconds of Python: five numbers."""
+    """About a microsecond: five numbers."""
     return data + rng.laplace(0.0, SCALE, 5)
+
+
+def small_dict(data: float, rng: np.random.Generator) -> dict[str, float]:
+    """About a microsecond of Python: two noisy numbers by name, and what is known."""
+    return {"sum": data + rng.laplace(0.0, SCALE), "count": data + rng.laplace(0.0, SCALE), "size": 10}
 
 
 def text(data: float, rng: np.random.Generator) -> str:
@@ -81,25 +96,31 @@ def vector(data: Any, runs: int, rng: np.random.Generator) -> Any:
 
 
 PER_RUN: tuple[tuple[str, Callable[..., Any], Any, float], ...] = (
-    ("a number", scalar, (10.0, 9.0), 1.05),
-    ("an index and a number", pair_of_numbers, (10.0, 9.0), 1.10),
+    ("a number", scalar, (10.0, 9.0), 1.10),
+    ("an index", index, (10.0, 9.0), 1.10),
     ("text", text, (10.0, 9.0), 1.10),
-    ("a tuple of booleans, AboveThreshold", above_threshold, (TEN, [answer + 1 for answer in TEN]), 1.10),
-    ("an array of five numbers", small_array, (10.0, 9.0), 1.20),
+    ("an index and a number", pair_of_numbers, (10.0, 9.0), 1.20),
+    ("a tuple of booleans, AboveThreshold", above_threshold, (TEN, [answer + 1 for answer in TEN]), 1.20),
+    ("a list of five numbers", small_list, (10.0, 9.0), 1.30),
+    ("an array of five numbers", small_array, (10.0, 9.0), 1.30),
+    ("a dict of three numbers", small_dict, (10.0, 9.0), 1.60),
 )
 
 
-def above(path: tuple[int, ...]) -> Event:
+def above(path: tuple[int | str, ...]) -> Event:
     """One number of the output above a threshold: what certification costs where the event costs nothing."""
     return Event(Coordinate(path), intervals=((9.5, math.inf),))
 
 
 EVENTS = {
     "scalar": above(()),
+    "index": Event(Coordinate(()), intervals=((0.5, math.inf),)),
     "pair_of_numbers": above((1,)),
     "text": Event(Coordinate(()), tokens=(token("text", "above"),)),
     "above_threshold": above((2,)),
+    "small_list": above((3,)),
     "small_array": above((3,)),
+    "small_dict": above(("sum",)),
 }
 BATCHED = (("Laplace", vector_laplace), ("Gaussian", vector_gaussian))
 

@@ -11,8 +11,9 @@ import operator
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from itertools import chain
@@ -62,6 +63,13 @@ from dpaudit.outputs.spelled import state_of, step
 
 LONGEST_PRINTED = 1 << 12  # characters of a run that are compared
 FLOATS = {each for each in NUMBERS if issubclass(each, float | np.floating)}
+DOUBLES, PLAIN_KEYS = np.dtype(np.float64), frozenset({str, int})
+READ = frozenset({float, int, bool, np.float64, np.int64})  # numbers that are read as they come
+FITS: dict[Any, Callable[[Any], bool] | None] = {  # and what they are read of: no part of it hides another
+    **dict.fromkeys((tuple, list)),
+    dict: lambda output: PLAIN_KEYS.issuperset(map(type, output)),
+    np.ndarray: lambda output: output.dtype is DOUBLES,
+}
 
 
 def encode_objects(objects: list[Any], wanted: Wanted = None) -> Outputs:
@@ -82,6 +90,34 @@ def encode_objects(objects: list[Any], wanted: Wanted = None) -> Outputs:
         builder = Builder(len(objects), wanted)
         builder.add(objects, None, (), DEEPEST)
         return builder.outputs()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Where outputs of a type have the one number that is wanted of them, so that none is kept after its run."""
+
+    kind: Any
+    dtype: Any = np.float64  # of the numbers
+    path: Path = ()
+    place: Any = None
+    fits: Callable[[Any], bool] | None = None  # what this denies of an output is to be encoded
+
+
+def reading_of(output: Any, wanted: Wanted) -> Reading | None:
+    """How outputs like this one are read; None where more than one number is wanted of them."""
+    kind, path = type(output), next(iter(wanted or ()), ())
+    if not wanted or _asks_beside(wanted):
+        return None
+    if kind in READ:
+        return Reading(kind, object if kind is int else kind)
+    if kind not in FITS or len(wanted) > 1 or len(path) != 1 or step(place := path[0]) != place:
+        return None
+    return Reading(kind, path=path, place=place, fits=FITS[kind]) if kind is dict or _is_place(place) else None
+
+
+def _is_place(step: int | str) -> bool:
+    """Whether a step is the place of an entry that is looked at."""
+    return isinstance(step, int) and 0 <= step < WIDEST
 
 
 def encode_batch(raw: Any, runs: int, wanted: Wanted = None) -> Outputs:
@@ -149,17 +185,12 @@ def _quick(objects: list[Any], wanted: Wanted) -> Outputs | None:
         if kind in NUMBERS and wanted is None:
             return _with_types(objects)
         if kind in NUMBERS:
-            numbers = _together(objects)
-            return None if numbers is None else Outputs(len(objects), {(): Column(reals(numbers))})
-        if kind is tuple and wanted is not None and all(len(path) == 1 and isinstance(path[0], int) for path in wanted):
+            return Outputs(len(objects), {(): Column(reals(_together(objects)))})
+        if kind is tuple and wanted is not None and all(len(path) == 1 and _is_place(path[0]) for path in wanted):
             if operator.countOf(map(type, objects), tuple) != len(objects):
                 return None
-            columns = {path: _together(list(map(operator.itemgetter(path[0]), objects))) for path in wanted}
-            if any(cells is None for cells in columns.values()):
-                return None
-            return Outputs(
-                len(objects), {path: Column(reals(cells)) for path, cells in columns.items() if cells is not None}
-            )
+            cells = {path: list(map(operator.itemgetter(path[0]), objects)) for path in wanted}
+            return Outputs(len(objects), {path: Column(reals(_together(cells[path]))) for path in cells})
         if kind is np.ndarray:
             return _quick_arrays(objects, wanted)
     except (TypeError, IndexError, OverflowError, ValueError):
@@ -167,20 +198,18 @@ def _quick(objects: list[Any], wanted: Wanted) -> Outputs | None:
     return None
 
 
-def _together(cells: list[Any]) -> Numbers | None:
-    """The cells as numpy finds them, where it finds nothing but numbers among them."""
-    if not NUMBERS.issuperset(map(type, cells)):
-        return None
-    numbers = np.array(cells)
+def _together(cells: list[Any]) -> Numbers:
+    """The cells as numpy finds them; raises `TypeError` where it finds others than numbers among them."""
+    numbers = np.array(cells) if NUMBERS.issuperset(map(type, cells)) else np.empty(0, object)
     if numbers.ndim != 1 or numbers.dtype.kind not in "fiub" or numbers.dtype.itemsize > 8:
-        return None
+        raise TypeError
     return numbers
 
 
 def _with_types(objects: list[Any]) -> Outputs | None:
     """Plain numbers with what is beside them; None where numpy has rounded integers beside floats."""
     numbers, kinds = _together(objects), set(map(type, objects))
-    if numbers is None or (numbers.dtype.kind == "f" and not kinds <= FLOATS and (np.abs(numbers) >= EXACT).any()):
+    if numbers.dtype.kind == "f" and not kinds <= FLOATS and (np.abs(numbers) >= EXACT).any():
         return None
     builder = Builder(len(objects), None)
     builder.put((), None, numbers)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain, groupby, islice, pairwise
+from itertools import groupby, islice, pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,8 +20,8 @@ from dpaudit.data.data import mark, private_copy
 from dpaudit.data.pair import AdjacentPair, SealedPair
 from dpaudit.errors import DpAuditError, UnsoundAudit
 from dpaudit.mechanisms.protocol import Mechanism, Opened
-from dpaudit.outputs.canonical import MESSAGE, Outputs, Pilot, Wanted, concatenate, is_metadata
-from dpaudit.outputs.encode import PRINTED, encode_batch, encode_objects, listening, with_printed
+from dpaudit.outputs.canonical import MESSAGE, Column, Outputs, Pilot, Wanted, concatenate, is_metadata, reals
+from dpaudit.outputs.encode import PRINTED, Reading, encode_batch, encode_objects, listening, reading_of, with_printed
 from dpaudit.outputs.exact import FIXED, Encoded, arrays_of, snapshot
 from dpaudit.running import guard
 from dpaudit.running.pieces import Piece, again, outputs_of, state_of, text_of
@@ -31,7 +31,8 @@ from dpaudit.running.watch import Reducer, Tally, added, begun
 BATCH, LARGEST_BATCH = 1 << 14, 1 << 17  # runs of both sides between two coin flips of a batched mechanism
 CALLS = 16  # pairs of calls in a shard where that makes them larger: each costs some microseconds
 CELL = 1 << 11  # runs of a per-run mechanism whose outputs are in memory at a time, so that they stay in cache
-LARGE_CELL = 1 << 12  # for plain numbers, or a pilot that stores them all; both divide by 8, as coins do
+LARGE_CELL = 1 << 12  # for a pilot that stores them all
+READ_CELL = 1 << 14  # where a number is read of each, and no output is in memory
 
 _REUSING: set[str] = set()  # jobs whose batched mechanism fills the same memory in every call
 _ONE_AT_A_TIME = threading.Lock()  # for these, from the call until what it returned is encoded
@@ -99,7 +100,7 @@ class Worker:
     pairs: tuple[tuple[Any, Any], ...]
     digests: tuple[tuple[str | None, str | None], ...]
     tally: Tally | None = None
-    tables: dict[int, list[tuple[Any, ...]]] = field(default_factory=dict)
+    reading: Reading | None = None  # of outputs like the last one, for what the tally is of
     space: Bytes = field(default_factory=lambda: np.empty(0, np.uint8))
     last: Any = None  # what the last batched call returned
     going: tuple[Shard, int, Any] | None = None  # the shard whose part came last, where that ended, and its stream
@@ -173,14 +174,26 @@ class Worker:
 
     def _per_run(self, shard: Shard, flipped: bytes, rng: Rng, sink: Sink, first: int, end: int) -> None:
         if self.tally is None or self.tally.wanted != sink.wanted:
-            self.tally = Tally(sink.wanted)
+            self.tally, self.reading = Tally(sink.wanted), None
         # outputs of two types may be equal, so an event on types looks at each
         tally = None if sink.wanted is not None and any(map(is_metadata, sink.wanted)) else self.tally
         recurring: list[Places] = []  # the first cells, as long as the tally holds them
-        done, cell = first, CELL
+        call, data, done = self.opened.call, self._data(shard.pair, flipped, first, end), first
         while done < end:
-            start, done = done, min(done + cell, end)
-            outputs = self._outputs(shard.pair, flipped, rng, sink.wanted, start, done)
+            if (reading := self.reading) is not None:
+                odd: list[Any] = []
+                cells = np.fromiter(_read_each(call, islice(data, READ_CELL), rng, reading, odd), reading.dtype)
+                try:
+                    read = Outputs(len(cells), {reading.path: Column(reals(cells))})
+                except OverflowError:  # a whole number beyond all doubles
+                    read = encode_objects(cells.tolist(), sink.wanted)
+                if odd:  # and outputs that are kept follow
+                    read, self.reading = concatenate([read, encode_objects(odd, sink.wanted)]), None
+                sink.fill(done, read)
+                done += read.runs
+                continue
+            start, done = done, min(done + CELL, end)
+            outputs = run_each(call, islice(data, CELL), rng, sink.wanted)
             numbers = tally.numbers(outputs) if tally is not None and tally.recurring else None
             if numbers is not None:
                 recurring.append(numbers)
@@ -188,32 +201,30 @@ class Worker:
                 sink.fill(first, tally.known(), np.concatenate(recurring))
                 recurring = []
             if numbers is None:
-                cell = LARGE_CELL if type(outputs[0]) in (float, int) else CELL
                 sink.fill(start, encode_objects(outputs, sink.wanted))
+                self.reading = reading_of(outputs[-1], sink.wanted)
 
     def _stored(self, shard: Shard, flipped: bytes, rng: Rng, sink: Sink, part: Piece) -> Piece | None:
         """Outputs that are stored: their cells are those of the whole shard, whatever its parts."""
         fresh: list[Any] = []
         if part.stop < shard.runs:
-            fresh = self._outputs(shard.pair, flipped, rng, None, part.done, part.stop)
+            fresh = run_each(self.opened.call, self._data(shard.pair, flipped, part.done, part.stop), rng)
             if (text := text_of([*outputs_of(part.held), *fresh])) is not None:
                 return Piece(part.stop, stream=state_of(rng), held=text)
         done = part.done + len(fresh)
         ends = [0, *range(CELL, shard.runs, LARGE_CELL), shard.runs]
         for start, stop in pairwise(ends):
-            more = self._outputs(shard.pair, flipped, rng, None, max(start, done), stop) if stop > done else []
+            more = run_each(self.opened.call, self._data(shard.pair, flipped, max(start, done), stop), rng)
             before = [*outputs_of(part.held), *fresh][start:stop] if start < done else []
             sink.fill(start, encode_objects(before + more, None))
         return None
 
-    def _outputs(self, pair: int, flipped: bytes, rng: Rng, wanted: Wanted, start: int, stop: int) -> list[Any]:
-        """The outputs of the runs from one place, a multiple of 8, to another."""
-        if pair not in self.tables:  # for each byte of coins, its eight datasets: one look-up serves eight runs
-            bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).tolist()
-            self.tables[pair] = [tuple(self.pairs[pair][bit] for bit in row) for row in bits]
-        octets = map(self.tables[pair].__getitem__, flipped[start // 8 : -(-stop // 8)])
-        data: Iterator[Any] = chain.from_iterable(octets)
-        return run_each(self.opened.call, islice(data, stop - start) if stop % 8 else data, rng, wanted)
+    def _data(self, pair: int, flipped: bytes, start: int, stop: int) -> Iterator[Any]:
+        """The datasets of the runs from one place to another, in a form that no run can change."""
+        both = np.empty(2, object)
+        both[0], both[1] = self.pairs[pair]
+        bits = np.unpackbits(np.frombuffer(flipped, np.uint8), count=stop)[start:]
+        return iter(tuple(both[bits].tolist()))
 
     def _batched(self, shard: Shard, coins: Rng, rng: Rng, sink: Sink) -> None:
         for start, runs, side in calls(coins, shard.runs, self.batch(shard), self.opened.size):
@@ -298,7 +309,36 @@ def _with_printed(output: Any, encode: Callable[..., Outputs]) -> Encoded:
     return Encoded(with_printed(encode([output]), PRINTED.take()))
 
 
+def _read_each(call: Callable[..., Any], data: Any, rng: Rng, reading: Reading, odd: list[Any]) -> Iterator[Any]:
+    """The number in each output, up to one that has none: this is `odd`, to be encoded before the next run."""
+    kind, place, fits, kind_of = reading.kind, reading.place, reading.fits, type
+    try:
+        if place is None:
+            for item in data:
+                output = call(item, rng)
+                if kind_of(output) is not kind:
+                    break
+                yield output
+            else:
+                return
+        else:
+            for item in data:
+                output = call(item, rng)  # where it has no such place it is as one that was raised: there is no number
+                cell = output[place] if kind_of(output) is kind and (not fits or fits(output)) else None
+                if kind_of(cell) is not float and kind_of(cell) is not np.float64:
+                    break
+                yield cell
+            else:
+                return
+    except (errors.Interrupted, UnsoundAudit):
+        raise
+    except BaseException as error:
+        output = guard.failure(error)
+    odd.append(output)
+
+
 guard.end_strays(_each.__code__)
+guard.end_strays(_read_each.__code__)
 
 
 def _single(raw: Any) -> Any:

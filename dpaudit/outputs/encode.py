@@ -65,8 +65,7 @@ LONGEST_PRINTED = 1 << 12  # characters of a run that are compared
 FLOATS = {each for each in NUMBERS if issubclass(each, float | np.floating)}
 DOUBLES, PLAIN_KEYS = np.dtype(np.float64), frozenset({str, int})
 READ = frozenset({float, int, bool, np.float64, np.int64})  # numbers that are read as they come
-FITS: dict[Any, Callable[[Any], bool] | None] = {  # and what they are read of: no part of it hides another
-    **dict.fromkeys((tuple, list)),
+FITS: dict[Any, Any] = dict.fromkeys((tuple, list)) | {  # and what they are read of: no part of it hides another
     dict: lambda output: PLAIN_KEYS.issuperset(map(type, output)),
     np.ndarray: lambda output: output.dtype is DOUBLES,
 }
@@ -93,31 +92,30 @@ def encode_objects(objects: list[Any], wanted: Wanted = None) -> Outputs:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Lookup:
     """Where outputs of a type have the one number that is wanted of them, so that none is kept after its run."""
 
     kind: Any
     dtype: Any = np.float64  # of the numbers
     path: Path = ()
-    place: Any = None
     fits: Callable[[Any], bool] | None = None  # what this denies of an output is to be encoded
 
 
-def reading_of(output: Any, wanted: Wanted) -> Reading | None:
+def lookup_of(output: Any, wanted: Wanted) -> Lookup | None:
     """How outputs like this one are read; None where more than one number is wanted of them."""
     kind, path = type(output), next(iter(wanted or ()), ())
     if not wanted or _asks_beside(wanted):
         return None
     if kind in READ:
-        return Reading(kind, object if kind is int else kind)
-    if kind not in FITS or len(wanted) > 1 or len(path) != 1 or step(place := path[0]) != place:
+        return Lookup(kind, object if kind is int else kind)
+    if kind not in FITS or len(wanted) > 1 or len(path) != 1 or step(path[0]) != path[0]:
         return None
-    return Reading(kind, path=path, place=place, fits=FITS[kind]) if kind is dict or _is_place(place) else None
+    return Lookup(kind, path=path, fits=FITS[kind]) if kind is dict or _is_entry(path) else None
 
 
-def _is_place(step: int | str) -> bool:
-    """Whether a step is the place of an entry that is looked at."""
-    return isinstance(step, int) and 0 <= step < WIDEST
+def _is_entry(path: Path) -> bool:
+    """Whether it leads to one of the entries that are looked at."""
+    return len(path) == 1 and isinstance(path[0], int) and 0 <= path[0] < WIDEST
 
 
 def encode_batch(raw: Any, runs: int, wanted: Wanted = None) -> Outputs:
@@ -131,11 +129,8 @@ def encode_batch(raw: Any, runs: int, wanted: Wanted = None) -> Outputs:
         return encode_objects(raw, wanted)
     if type(raw) is np.ndarray and raw.ndim == 1 and raw.dtype.kind in "fiub" and not _asks_beside(wanted):
         _check_length(len(raw), runs)
-        if wanted is None and not _are_plain(raw):
-            builder = Builder(runs, wanted)
-            _add_array(builder, raw, ())
-            return builder.outputs()
-        return Outputs(runs, {(): Column(raw.astype(reals(raw[:0]).dtype))})  # it may be filled again in the next call
+        if wanted is not None or _are_plain(raw):
+            return Outputs(runs, {(): Column(raw.astype(reals(raw[:0]).dtype))})  # the next call may fill it again
     builder = Builder(runs, wanted)
     with readable():
         if isinstance(raw, tuple):
@@ -181,20 +176,16 @@ def _quick(objects: list[Any], wanted: Wanted) -> Outputs | None:
     if not objects or _asks_beside(wanted):
         return None
     kind = type(objects[0])
-    try:
+    with suppress(TypeError, IndexError, OverflowError, ValueError):
         if kind in NUMBERS and wanted is None:
             return _with_types(objects)
         if kind in NUMBERS:
             return Outputs(len(objects), {(): Column(reals(_together(objects)))})
-        if kind is tuple and wanted is not None and all(len(path) == 1 and _is_place(path[0]) for path in wanted):
-            if operator.countOf(map(type, objects), tuple) != len(objects):
-                return None
+        if kind is tuple and wanted and set(map(type, objects)) == {tuple} and all(map(_is_entry, wanted)):
             cells = {path: list(map(operator.itemgetter(path[0]), objects)) for path in wanted}
             return Outputs(len(objects), {path: Column(reals(_together(cells[path]))) for path in cells})
         if kind is np.ndarray:
             return _quick_arrays(objects, wanted)
-    except (TypeError, IndexError, OverflowError, ValueError):
-        pass
     return None
 
 

@@ -21,7 +21,7 @@ from dpaudit.data.pair import AdjacentPair, SealedPair
 from dpaudit.errors import DpAuditError, UnsoundAudit
 from dpaudit.mechanisms.protocol import Mechanism, Opened
 from dpaudit.outputs.canonical import MESSAGE, Column, Outputs, Pilot, Wanted, concatenate, is_metadata, reals
-from dpaudit.outputs.encode import PRINTED, Reading, encode_batch, encode_objects, listening, reading_of, with_printed
+from dpaudit.outputs.encode import PRINTED, Lookup, encode_batch, encode_objects, listening, lookup_of, with_printed
 from dpaudit.outputs.exact import FIXED, Encoded, arrays_of, snapshot
 from dpaudit.running import guard
 from dpaudit.running.pieces import Piece, again, outputs_of, state_of, text_of
@@ -31,8 +31,7 @@ from dpaudit.running.watch import Reducer, Tally, added, begun
 BATCH, LARGEST_BATCH = 1 << 14, 1 << 17  # runs of both sides between two coin flips of a batched mechanism
 CALLS = 16  # pairs of calls in a shard where that makes them larger: each costs some microseconds
 CELL = 1 << 11  # runs of a per-run mechanism whose outputs are in memory at a time, so that they stay in cache
-LARGE_CELL = 1 << 12  # for a pilot that stores them all
-READ_CELL = 1 << 14  # where a number is read of each, and no output is in memory
+LARGE_CELL = 1 << 12  # for a pilot that stores them all; where no output is kept, but a number of each, 8 cells
 
 _REUSING: set[str] = set()  # jobs whose batched mechanism fills the same memory in every call
 _ONE_AT_A_TIME = threading.Lock()  # for these, from the call until what it returned is encoded
@@ -100,7 +99,7 @@ class Worker:
     pairs: tuple[tuple[Any, Any], ...]
     digests: tuple[tuple[str | None, str | None], ...]
     tally: Tally | None = None
-    reading: Reading | None = None  # of outputs like the last one, for what the tally is of
+    lookup: Lookup | None = None  # of outputs like the last one, for what the tally is of
     space: Bytes = field(default_factory=lambda: np.empty(0, np.uint8))
     last: Any = None  # what the last batched call returned
     going: tuple[Shard, int, Any] | None = None  # the shard whose part came last, where that ended, and its stream
@@ -174,21 +173,21 @@ class Worker:
 
     def _per_run(self, shard: Shard, flipped: bytes, rng: Rng, sink: Sink, first: int, end: int) -> None:
         if self.tally is None or self.tally.wanted != sink.wanted:
-            self.tally, self.reading = Tally(sink.wanted), None
+            self.tally, self.lookup = Tally(sink.wanted), None
         # outputs of two types may be equal, so an event on types looks at each
         tally = None if sink.wanted is not None and any(map(is_metadata, sink.wanted)) else self.tally
         recurring: list[Places] = []  # the first cells, as long as the tally holds them
         call, data, done = self.opened.call, self._data(shard.pair, flipped, first, end), first
         while done < end:
-            if (reading := self.reading) is not None:
+            if (lookup := self.lookup) is not None:
                 odd: list[Any] = []
-                cells = np.fromiter(_read_each(call, islice(data, READ_CELL), rng, reading, odd), reading.dtype)
+                cells = np.fromiter(_read_each(call, islice(data, 8 * CELL), rng, lookup, odd), lookup.dtype)
                 try:
-                    read = Outputs(len(cells), {reading.path: Column(reals(cells))})
+                    read = Outputs(len(cells), {lookup.path: Column(reals(cells))})
                 except OverflowError:  # a whole number beyond all doubles
                     read = encode_objects(cells.tolist(), sink.wanted)
                 if odd:  # and outputs that are kept follow
-                    read, self.reading = concatenate([read, encode_objects(odd, sink.wanted)]), None
+                    read, self.lookup = concatenate([read, encode_objects(odd, sink.wanted)]), None
                 sink.fill(done, read)
                 done += read.runs
                 continue
@@ -202,7 +201,7 @@ class Worker:
                 recurring = []
             if numbers is None:
                 sink.fill(start, encode_objects(outputs, sink.wanted))
-                self.reading = reading_of(outputs[-1], sink.wanted)
+                self.lookup = lookup_of(outputs[-1], sink.wanted)
 
     def _stored(self, shard: Shard, flipped: bytes, rng: Rng, sink: Sink, part: Piece) -> Piece | None:
         """Outputs that are stored: their cells are those of the whole shard, whatever its parts."""
@@ -223,8 +222,7 @@ class Worker:
         """The datasets of the runs from one place to another, in a form that no run can change."""
         both = np.empty(2, object)
         both[0], both[1] = self.pairs[pair]
-        bits = np.unpackbits(np.frombuffer(flipped, np.uint8), count=stop)[start:]
-        return iter(tuple(both[bits].tolist()))
+        return iter(tuple(both[np.unpackbits(np.frombuffer(flipped, np.uint8), count=stop)[start:]].tolist()))
 
     def _batched(self, shard: Shard, coins: Rng, rng: Rng, sink: Sink) -> None:
         for start, runs, side in calls(coins, shard.runs, self.batch(shard), self.opened.size):
@@ -309,9 +307,10 @@ def _with_printed(output: Any, encode: Callable[..., Outputs]) -> Encoded:
     return Encoded(with_printed(encode([output]), PRINTED.take()))
 
 
-def _read_each(call: Callable[..., Any], data: Any, rng: Rng, reading: Reading, odd: list[Any]) -> Iterator[Any]:
+def _read_each(call: Callable[..., Any], data: Any, rng: Rng, lookup: Lookup, odd: list[Any]) -> Iterator[Any]:
     """The number in each output, up to one that has none: this is `odd`, to be encoded before the next run."""
-    kind, place, fits, kind_of = reading.kind, reading.place, reading.fits, type
+    kind, fits, kind_of = lookup.kind, lookup.fits, type
+    place: Any = lookup.path[0] if lookup.path else None
     try:
         if place is None:
             for item in data:
@@ -323,7 +322,7 @@ def _read_each(call: Callable[..., Any], data: Any, rng: Rng, reading: Reading, 
                 return
         else:
             for item in data:
-                output = call(item, rng)  # where it has no such place it is as one that was raised: there is no number
+                output = call(item, rng)  # one without such a place is as if it had been raised: there is no number
                 cell = output[place] if kind_of(output) is kind and (not fits or fits(output)) else None
                 if kind_of(cell) is not float and kind_of(cell) is not np.float64:
                     break

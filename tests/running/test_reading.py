@@ -16,7 +16,7 @@ from dpaudit.events import Event, HitCounter
 from dpaudit.events.features import Coordinate
 from dpaudit.mechanisms import Opened
 from dpaudit.outputs.canonical import Column, Failure, Outputs, Path, concatenate, token
-from dpaudit.outputs.encode import encode_objects, reading_of
+from dpaudit.outputs.encode import encode_objects, lookup_of
 from dpaudit.running import worker
 from dpaudit.running.streams import Shard, Stage
 from dpaudit.running.watch import Watch
@@ -76,7 +76,6 @@ class Made(Recorded):
 @pytest.fixture(autouse=True)
 def _small_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "CELL", 3)
-    monkeypatch.setattr(worker, "READ_CELL", 16)
 
 
 class Twice(np.ndarray[Any, Any]):
@@ -371,5 +370,5 @@ def test_reading_goes_on_from_shard_to_shard_until_another_place_is_wanted() -> 
     for index, reducer in enumerate(reducers):
         counts = np.asarray(own.run(Shard(Stage.CERTIFY, 0, index, 30), reducer))
         hits.append(int(counts[0] + counts[2] if isinstance(reducer, HitCounter) else reducer.hits(counts).sum()))
-        assert own.reading == reading_of((0.0, 0.0), reducer.wanted)
+        assert own.lookup == lookup_of((0.0, 0.0), reducer.wanted)
     assert hits == [0, 10, 0, 30]

@@ -178,14 +178,15 @@ class Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._leave()
+        if self._ahead is not None:
+            self._ahead.end()
         self.job = replace(self.job, contents=None)  # nothing runs any more
 
     def _leave(self) -> None:
         """Lets go of fresh processes that were begun."""
         if self._ahead is not None:
             self._ahead.leave()
-        self._ahead, self._begun = None, {}
+        self._begun = {}
 
     @contextmanager
     def stage(self, name: str, runs: int) -> Iterator[None]:
@@ -275,6 +276,12 @@ class Session:
             return think(*given, **options)
         return thought(self.engine.recorder, self.engine.until, partial(think, *given, **options))
 
+    def start_workers(self, work_s: float) -> None:
+        """Starts the processes that so many seconds of work will want, where `ShardTasks` will have them do it."""
+        limited = self.job.run_timeout_s is not None
+        if self.per_run or self.engine.isolated or limited or self.engine.backend is not None or self.shares():
+            self.engine.workers.start(work_s)
+
     def begin_fresh(self, work: list[FreshTask], probed: int, fitting: Callable[[float], int]) -> None:
         """Begins fresh processes that will be asked for, beside what is to come; nothing where they cannot be had now.
 
@@ -290,9 +297,8 @@ class Session:
         """What has come of them; where they are others than this work, they are let go."""
         if self._ahead is not None and self._ahead.shards.isdisjoint(work):
             self._leave()
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None:
-            self._begun = ahead.made()
+        if self._ahead is not None and not self._ahead.over:
+            self._begun = self._ahead.made()
         return self._begun
 
     def fresh(self, work: list[FreshTask]) -> list[Outputs]:

@@ -40,6 +40,7 @@ from dpaudit.running.streams import Shard, Stage, graded, shards
 from dpaudit.running.watch import Reducer
 from dpaudit.running.worker import BatchFailed, Job, Probe, identical
 
+FRESH_CPU = "CPU of a fresh process"  # a note
 FEWEST_PROBED = 4  # runs of a pair in each of the two looks of a probe
 ENDED = (
     "a worker died twice on the same runs ({}): "
@@ -170,7 +171,8 @@ class Session:
         self.asked_for = self.made = 0  # runs of all stages after the probe, also of those that broke; that came back
         self.certifying = False  # runs on a frozen event have been asked for
         self.reproducible = False  # equal streams gave equal outputs
-        self.fresh_cpu_s = math.inf  # CPU seconds of the quickest fresh process
+        noted = engine.recorder.decided(FRESH_CPU)
+        self.fresh_cpu_s = math.inf if noted is None else noted  # CPU seconds of the quickest fresh process
         self._ahead: Ahead | None = None
         self._begun: dict[Shard, Done] = {}
 
@@ -505,6 +507,10 @@ class FreshProcesses:
         made = engine.workers.fresh(session.sent_job(), left, engine.until, self._run) if left else ()
         for task, result in chain(((self._tasks[shard], begun.pop(shard)) for shard in there), made):
             if isinstance(result, Done):
-                session.fresh_cpu_s = min(session.fresh_cpu_s, result.cpu_s)
+                if result.cpu_s < session.fresh_cpu_s:
+                    session.fresh_cpu_s = result.cpu_s
+                    engine.recorder.note(
+                        FRESH_CPU, result.cpu_s
+                    )  # before its outputs: who takes up stored ones needs it
                 ((_, result),) = result.results
             yield TaskResult(((task.shard, result),), len(task.sides), driver=engine.recorder.driver)

@@ -28,6 +28,10 @@ def counting(data: float, rng: np.random.Generator) -> Any:
     return (data, rng.random(), len(CALLS), os.getpid())
 
 
+def many(data: float, runs: int, rng: np.random.Generator) -> Any:
+    return data + rng.laplace(size=runs)
+
+
 def hangs(data: float, rng: np.random.Generator) -> None:
     time.sleep(600.0)
 
@@ -70,13 +74,15 @@ def test_what_is_begun_comes_to_the_same_and_workers_keep_the_first_processes() 
     assert later == set(processes[:2])
 
 
-def test_workers_open_the_mechanism_where_no_fresh_process_will_be_asked_for() -> None:
-    with Engine(2) as engine, session_of(engine, counting) as session:
+@pytest.mark.parametrize("mechanism", [counting, batched(many)])
+def test_workers_open_the_mechanism_where_no_fresh_process_will_be_asked_for(mechanism: Any) -> None:
+    with Engine(2) as engine, session_of(engine, mechanism) as session:
         session.begin_fresh([], 2, lambda cpu_s: 0)  # none was started
         engine.workers.start(60.0)
         session.begin_fresh([], 2, lambda cpu_s: 0)
         session.begun_fresh([Shard(Stage.FRESH, 0, 0, 0)])
         assert (engine.workers.unused, session.pool_names) == (0, {})
+        assert engine.workers._processes.opened(session.job)
         session.run_s = 0.01  # less than a second of work is shared now
         session.pilot(shards(Stage.SEARCH, 0, 40, 10))
         assert list(session.pool_names) == ["processes"]
@@ -100,10 +106,6 @@ def test_what_cannot_be_made_is_told_to_whoever_asks_and_what_nobody_asks_for_is
 
 
 OWN = np.random.default_rng(3)
-
-
-def many(data: float, runs: int, rng: np.random.Generator) -> Any:
-    return data + rng.laplace(size=runs)
 
 
 def with_own_noise(data: float, runs: int, rng: np.random.Generator) -> Any:

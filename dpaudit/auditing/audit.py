@@ -140,7 +140,7 @@ def _answered(plan: Plan, session: Session, clock: Clock) -> tuple[Probe, int, O
     reserve = kept_back(plan, probe)
     clock.opened(session)
     clock.searching(session.engine)
-    session.engine.workers.start(plan.runs * probe.run_s)
+    session.start_workers(plan.runs * probe.run_s)
     begin_first_calls(plan, session, probe, reserve // 2)
     try:
         take = bet if plan.stopping == "anytime" else _search_and_certify

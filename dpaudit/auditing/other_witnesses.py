@@ -5,6 +5,7 @@ runs is made in fresh processes, one each; where all of them tell their dataset,
 is a second witness, with a level of its own, proposed only where it promises more than every event on rounded values.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -56,12 +57,12 @@ class Firsts:
 def begin_first_calls(plan: Plan, session: Session, probe: Probe, most: int) -> None:
     """Has the first calls made beside search, where it has one pair to search and they will be asked for."""
     wanted = len(plan.pairs) == 1 and plan.stopping == "fixed" and not constants(probe.pilots[0]).give_away
-    work = _first_work(plan, session, 0, most) if wanted else []
+    work = _first_work(plan, session, 0, most) if wanted and _tell(plan, 0) else []
     session.begin_fresh(work, PROBED, partial(_fitting, len(work)))
 
 
 def _first_work(plan: Plan, session: Session, pair: int, most: int) -> list[FreshTask]:
-    """First calls on sides that coins draw; none where there are too few runs, or not enough tell the claim."""
+    """First calls on sides that coins draw; none where there are too few runs."""
     engine, many = session.engine, plan.runs >= MANY_FROM
     wanted = min(most, MANY if many else FEW)
     if wanted < FEWEST or plan.runs < FROM or not (many or engine.isolated or engine.supervised):
@@ -69,6 +70,15 @@ def _first_work(plan: Plan, session: Session, pair: int, most: int) -> list[Fres
     coins, _ = Shard(Stage.FRESH, pair, START, wanted).streams(session.job.seed)
     sides = coins.integers(2, size=wanted).astype(np.bool_)
     return [FreshTask(Shard(Stage.FRESH, pair, START + k, 1), (side,)) for k, side in enumerate(sides.tolist())]
+
+
+def _tell(plan: Plan, pair: int) -> bool:
+    """Whether so many processes as may be started can refute the claim."""
+    claim = plan.claim_at(pair)
+    with suppress(NoProcesses):
+        processes_needed(lambda runs: plan.certifier.at(claim).refutable(runs, runs, claim, plan.fixed_level))
+        return True
+    return False
 
 
 def _fitting(wanted: int, cpu_s: float) -> int:
@@ -85,10 +95,7 @@ def first_calls(plan: Plan, session: Session, pair: int, others: Pilot, most: in
     """
     if not (work := _first_work(plan, session, pair, most)):
         return Firsts()
-    claim = plan.claim_at(pair)
-    try:
-        processes_needed(lambda runs: plan.certifier.at(claim).refutable(runs, runs, claim, plan.fixed_level))
-    except NoProcesses:
+    if not _tell(plan, pair):
         return _told("in fresh processes not looked at: to refute the claim by them would take too many")
     firsts: list[Outputs] = []
     try:
@@ -110,7 +117,7 @@ def first_calls(plan: Plan, session: Session, pair: int, others: Pilot, most: in
         return _told(
             f"{len(firsts)} in fresh processes did not all give their dataset away", len(firsts), complete=True
         )
-    chance = 1.0  # that others would be all alike so
+    claim, chance = plan.claim_at(pair), 1.0  # that others would be all alike so
     for before, side in zip(tokens, (others.first, others.second), strict=True):
         chance *= float(np.mean(Whole().column(side).tokens == before[0])) ** len(before)
     if chance > BY_CHANCE:

@@ -32,7 +32,7 @@ class Ahead:
         self._workers, self._job, self._until, self._fitting = workers, job, until, fitting
         self.shards = frozenset(task.shard for task in work)
         self._made: dict[Shard, Done] = {}
-        self._over = False
+        self.over = False
         self._thread = threading.Thread(target=self._make, args=(list(work), probed), name="dpaudit-fresh", daemon=True)
         self._thread.start()
 
@@ -43,7 +43,14 @@ class Ahead:
 
     def leave(self) -> None:
         """Begins no more of them."""
-        self._over = True
+        self.over = True
+
+    def end(self) -> None:
+        """Ends what is at work too: whoever asks the workers next does not wait for it, however long it takes."""
+        self.leave()
+        while self._thread.is_alive():
+            self._workers.end()
+            self._thread.join(0.1)
 
     def _make(self, work: list[FreshTask], probed: int) -> None:
         with suppress(Exception):
@@ -53,8 +60,8 @@ class Ahead:
 
     def _ask(self, work: Sequence[FreshTask], *, stay: bool = False) -> None:
         """Makes those that are not made yet."""
-        left = [task for task in work if task.shard not in self._made and not self._over]
+        left = [task for task in work if task.shard not in self._made and not self.over]
         for task, done in self._workers.fresh(self._job, left, self._until, run_alone, stay=stay):
             self._made[task.shard] = done
-            if self._over:
+            if self.over:
                 return

@@ -40,6 +40,7 @@ from dpaudit.running.streams import Shard, Stage, graded, shards
 from dpaudit.running.watch import Reducer
 from dpaudit.running.worker import BatchFailed, Job, Probe, identical
 
+FRESH_CPU = "CPU of a fresh process"  # a note
 FEWEST_PROBED = 4  # runs of a pair in each of the two looks of a probe
 ENDED = (
     "a worker died twice on the same runs ({}): "
@@ -170,7 +171,8 @@ class Session:
         self.asked_for = self.made = 0  # runs of all stages after the probe, also of those that broke; that came back
         self.certifying = False  # runs on a frozen event have been asked for
         self.reproducible = False  # equal streams gave equal outputs
-        self.fresh_cpu_s = math.inf  # CPU seconds of the quickest fresh process
+        noted = engine.recorder.decided(FRESH_CPU)
+        self.fresh_cpu_s = math.inf if noted is None else noted  # CPU seconds of the quickest fresh process
         self._ahead: Ahead | None = None
         self._begun: dict[Shard, Done] = {}
 
@@ -178,14 +180,15 @@ class Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._leave()
+        if self._ahead is not None:
+            self._ahead.end()
         self.job = replace(self.job, contents=None)  # nothing runs any more
 
     def _leave(self) -> None:
         """Lets go of fresh processes that were begun."""
         if self._ahead is not None:
             self._ahead.leave()
-        self._ahead, self._begun = None, {}
+        self._begun = {}
 
     @contextmanager
     def stage(self, name: str, runs: int) -> Iterator[None]:
@@ -275,6 +278,12 @@ class Session:
             return think(*given, **options)
         return thought(self.engine.recorder, self.engine.until, partial(think, *given, **options))
 
+    def start_workers(self, work_s: float) -> None:
+        """Starts the processes that so many seconds of work will want, where `ShardTasks` will have them do it."""
+        limited = self.job.run_timeout_s is not None
+        if self.per_run or self.engine.isolated or limited or self.engine.backend is not None or self.shares():
+            self.engine.workers.start(work_s)
+
     def begin_fresh(self, work: list[FreshTask], probed: int, fitting: Callable[[float], int]) -> None:
         """Begins fresh processes that will be asked for, beside what is to come; nothing where they cannot be had now.
 
@@ -290,9 +299,8 @@ class Session:
         """What has come of them; where they are others than this work, they are let go."""
         if self._ahead is not None and self._ahead.shards.isdisjoint(work):
             self._leave()
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None:
-            self._begun = ahead.made()
+        if self._ahead is not None and not self._ahead.over:
+            self._begun = self._ahead.made()
         return self._begun
 
     def fresh(self, work: list[FreshTask]) -> list[Outputs]:
@@ -499,6 +507,10 @@ class FreshProcesses:
         made = engine.workers.fresh(session.sent_job(), left, engine.until, self._run) if left else ()
         for task, result in chain(((self._tasks[shard], begun.pop(shard)) for shard in there), made):
             if isinstance(result, Done):
-                session.fresh_cpu_s = min(session.fresh_cpu_s, result.cpu_s)
+                if result.cpu_s < session.fresh_cpu_s:
+                    session.fresh_cpu_s = result.cpu_s
+                    engine.recorder.note(
+                        FRESH_CPU, result.cpu_s
+                    )  # before its outputs: who takes up stored ones needs it
                 ((_, result),) = result.results
             yield TaskResult(((task.shard, result),), len(task.sides), driver=engine.recorder.driver)

@@ -29,7 +29,7 @@ from dpaudit.outputs.canonical import Outputs, Pilot
 from dpaudit.processes.frames import Done, ProtocolError, TaskFailed, answered
 from dpaudit.processes.host import Host, Lost, ready, rest
 from dpaudit.processes.pipes import Request, watch
-from dpaudit.processes.tasks import FreshTask, as_error, run_task
+from dpaudit.processes.tasks import as_error, run_alone, run_task
 from dpaudit.running import guard
 from dpaudit.running.pieces import Piece
 from dpaudit.running.worker import Job
@@ -168,7 +168,7 @@ class Processes:
             ask = partial(self._ask, function, until, then, failed, mine, unused)
             calls = self._calls(tasks, ask, numbers, failed)
             at_once = min(self.workers, hosts or self.workers, groups)
-            with closing(_driven(at_once, HostBackend(partial(end_all, mine)), calls, "n_jobs")) as outcomes:
+            with closing(_driven(at_once, HostBackend(partial(self.end, mine)), calls, "n_jobs")) as outcomes:
                 for number, outcome in outcomes:
                     if isinstance(outcome, list):
                         yield number, outcome
@@ -177,11 +177,17 @@ class Processes:
             if failed:  # what the others had under way has come back
                 raise failed[0]
 
+    def end(self, hosts: "set[Host] | None" = None) -> None:
+        """Ends hosts that are at work, all of them or these; who waits for them is told so."""
+        with self._turn:  # or one is at work for another call by now
+            for host in self._busy if hosts is None else hosts:
+                host.end()
+
     def close(self) -> None:
         """Ends what is at work, and has the hosts rest."""
         with self._turn:
             self._closed = True
-            end_all(self._busy)
+            self.end()
             self._turn.notify_all()
         while self._hosts:
             rest(self._hosts.pop())
@@ -211,9 +217,10 @@ class Processes:
 
         Once one has failed no other is asked: joblib takes tasks ahead, and there is a host less.
         """
-        host = None if failed else self._taken(mine, unused)
+        host = None if failed else self._taken(until, mine, unused)
         if host is None:
-            return number, failed[0] if failed else LostWorker("there was no host to ask")
+            late = time.monotonic() > until
+            return number, failed[0] if failed else OutOfTime() if late else LostWorker("there was no host to ask")
         heard = False
         try:
             self._send(host, function, group)
@@ -222,7 +229,7 @@ class Processes:
             results = answered(answer)
             if results and isinstance(results[0], TaskFailed):
                 return number, as_error(results[0].kind, results[0].message)
-            if len(results) != len(group) or not all(map(_fits, results, group)):
+            if len(results) != len(group) or not all(map(partial(_fits, function), results, group)):
                 raise ProtocolError("an answer to another question")
             host.opened.update(host.holds)
             return number, [then(each) for each in results]
@@ -236,21 +243,23 @@ class Processes:
             with self._turn:
                 self._busy.remove(host)
                 mine.remove(host)
+                heard = heard and not self._closed
                 if heard:
                     self._hosts.append(host)
                 self._turn.notify_all()  # who waits for an unused host leaves this one to others
             if not heard:
                 host.close()
 
-    def _taken(self, mine: set[Host], unused: bool) -> Host | None:
-        """A host that is free, or becomes so, or a new one; None where none is `unused`, or the pool is closed."""
+    def _taken(self, until: float, mine: set[Host], unused: bool) -> Host | None:
+        """A host that is free, or becomes so, or a new one; None where it is late, none `unused`, or all closed."""
         with self._turn:
-            while not self._hosts and self._busy and not self._closed:
-                self._turn.wait()
-            if not self._hosts and not self._closed:
+            while not self._hosts and len(self._busy) >= self.workers and not self._closed and time.monotonic() < until:
+                self._turn.wait(min(1.0, until - time.monotonic()))
+            if self._closed or time.monotonic() > until:
+                return None
+            if not self._hosts:
                 self._hosts.append(ready(silent=self._silent, environment=_limits(self.workers)))
-            host = next((each for each in self._hosts if not (unused and each.holds)), None)
-            if host is None or self._closed:
+            if (host := next((each for each in self._hosts if not (unused and each.holds)), None)) is None:
                 return None
             self._hosts.remove(host)
             self._busy.add(host)
@@ -272,21 +281,15 @@ class Processes:
         host.send(Request.COUNT if counts else self._kind, cloudpickle.dumps((function, bare, self.threads, new)))
 
 
-def end_all(hosts: Iterable[Host]) -> None:
-    """Ends hosts that are at work; who waits for them is told so."""
-    for host in list(hosts):
-        host.end()
-
-
-def _fits(result: Any, task: Task) -> bool:
+def _fits(function: Callable[..., Any], result: Any, task: Task) -> bool:
     """Whether it may be what this task returned: its shards, and of the kind that was asked for."""
+    if function is run_alone:
+        made = result.results if isinstance(result, Done) and result.error is None else ()
+        (_, asked), outputs = task, [each for _, each in made if isinstance(each, Outputs)]
+        return [shard for shard, _ in made] == [asked.shard] and [each.runs for each in outputs] == [len(asked.sides)]
     if not isinstance(result, Done) or result.error is not None:
         return True
-    _, asked, *more = task
-    if isinstance(asked, FreshTask):
-        ((shard, outputs),) = result.results
-        return shard == asked.shard and isinstance(outputs, Outputs) and outputs.runs == len(asked.sides)
-    reducer, *part = more
+    _, asked, reducer, *part = task
     whole = [each for _, each in result.results if not isinstance(each, Piece)]
     right = all(isinstance(each, Pilot) is (reducer is None) for each in whole)
     right = right and (bool(part) or len(whole) == len(asked))

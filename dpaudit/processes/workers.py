@@ -43,6 +43,11 @@ class Workers:
         if self.cluster is not None:
             self.cluster.close()
 
+    def end(self) -> None:
+        """Ends what is at work in processes of ours; others start when they are asked for."""
+        for each in (self._processes, self._fresh):
+            each.end()
+
     def start(self, work_s: float) -> None:
         """Starts the processes that so many seconds of work will want; nobody waits for them here."""
         if self.n_jobs > 1 and work_s >= PARALLEL_FROM_S and (self.backend is None or self.backend in OURS):

@@ -157,7 +157,7 @@ class Worker:
             return encode_objects(run_each(self.opened.call, (both[side] for side in sides.tolist()), rng, None))
         stretches = [(side, len(list(runs))) for side, runs in groupby(sides.tolist())]
         work = [(int(side), part) for side, runs in stretches for part in parts(runs, self.opened.size or runs)]
-        return concatenate([self._call(pair, side, runs, rng, None) for side, runs in work])
+        return concatenate([self._call(pair, side, runs, rng, None) for side, runs in work] or [encode_objects([])])
 
     def check_datasets(self) -> None:
         """Raises `UnsoundAudit` where a run has changed a dataset."""

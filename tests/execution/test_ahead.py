@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit import AdjacentPair, InvalidSpec
+from dpaudit import AdjacentPair, InvalidSpec, batched
 from dpaudit.auditing.other_witnesses import _fitting
 from dpaudit.execution.engine import Engine, Session
 from dpaudit.mechanisms import wrap
@@ -26,6 +26,10 @@ def counting(data: float, rng: np.random.Generator) -> Any:
     """How often it was called in this process, and which process that is."""
     CALLS.append(1)
     return (data, rng.random(), len(CALLS), os.getpid())
+
+
+def many(data: float, runs: int, rng: np.random.Generator) -> Any:
+    return data + rng.laplace(size=runs)
 
 
 def hangs(data: float, rng: np.random.Generator) -> None:
@@ -70,13 +74,15 @@ def test_what_is_begun_comes_to_the_same_and_workers_keep_the_first_processes() 
     assert later == set(processes[:2])
 
 
-def test_workers_open_the_mechanism_where_no_fresh_process_will_be_asked_for() -> None:
-    with Engine(2) as engine, session_of(engine, counting) as session:
+@pytest.mark.parametrize("mechanism", [counting, batched(many)])
+def test_workers_open_the_mechanism_where_no_fresh_process_will_be_asked_for(mechanism: Any) -> None:
+    with Engine(2) as engine, session_of(engine, mechanism) as session:
         session.begin_fresh([], 2, lambda cpu_s: 0)  # none was started
         engine.workers.start(60.0)
         session.begin_fresh([], 2, lambda cpu_s: 0)
         session.begun_fresh([Shard(Stage.FRESH, 0, 0, 0)])
         assert (engine.workers.unused, session.pool_names) == (0, {})
+        assert engine.workers._processes.opened(session.job)
         session.run_s = 0.01  # less than a second of work is shared now
         session.pilot(shards(Stage.SEARCH, 0, 40, 10))
         assert list(session.pool_names) == ["processes"]
@@ -88,9 +94,32 @@ def test_what_cannot_be_made_is_told_to_whoever_asks_and_what_nobody_asks_for_is
         with pytest.raises(InvalidSpec, match="not here"):
             session.fresh(WORK)
     began = time.monotonic()
-    with Engine(2) as engine, session_of(engine, hangs) as session:
-        session.begin_fresh(WORK, 2, lambda cpu_s: 6)
+    with Engine(2) as engine:
+        with session_of(engine, hangs) as session:
+            engine.workers.start(60.0)
+            session.begin_fresh(WORK, 2, lambda cpu_s: 6)
+        with session_of(engine, counting) as session:  # no other mechanism waits for it
+            session.run_s = 1.0
+            assert session.pilot(shards(Stage.SEARCH, 0, 40, 10)).runs == 40
+            assert len(session.fresh(WORK)) == 6
     assert time.monotonic() - began < 60.0
+
+
+OWN = np.random.default_rng(3)
+
+
+def with_own_noise(data: float, runs: int, rng: np.random.Generator) -> Any:
+    return data + OWN.laplace(size=runs)
+
+
+def test_processes_to_which_no_work_will_go_are_not_started() -> None:
+    """Each of them would open the mechanism, on an accelerator too."""
+    for mechanism, started in ((counting, 2), (batched(many), 2), (batched(with_own_noise), 0)):
+        with Engine(2) as engine, session_of(engine, mechanism) as session:
+            session.per_run = mechanism is counting
+            session.probe(40)
+            session.start_workers(60.0)
+            assert engine.workers.unused == started
 
 
 def test_fewer_first_calls_where_a_process_is_slow_to_begin_by_its_cpu_alone() -> None:

@@ -17,6 +17,7 @@ import pytest
 from dpaudit import AdjacentPair, AuditSpec, PureDP, batched
 from dpaudit.auditing import run_audit
 from dpaudit.auditing.clock import Clock
+from dpaudit.auditing.other_witnesses import FEWEST, MANY_FROM
 from dpaudit.errors import OutOfTime
 from dpaudit.events import Event, HitCounter
 from dpaudit.events.features import Coordinate
@@ -28,6 +29,7 @@ from dpaudit.outputs.canonical import Column, Outputs, Pilot
 from dpaudit.outputs.encode import encode_objects
 from dpaudit.processes.frames import BatchFailure, KeptShard, UnreadableShard, decoded, encoded
 from dpaudit.processes.pools import InProcess, LostWorker
+from dpaudit.results.observations import FIRST_CALLS
 from dpaudit.running.contents import digest_of
 from dpaudit.running.streams import Stage, shards
 from dpaudit.running.watch import Watch
@@ -357,3 +359,22 @@ def test_an_audit_that_began_anew_run_by_run_is_taken_up() -> None:
         audited(asked, store)
     store.next_driver()
     assert audited(asked, store) == plain
+
+
+class Undecided(Memory):
+    """Its driver is killed when it has the first calls that tell how many there are, and has not decided that."""
+
+    def note(self, name: str, value: Any) -> None:
+        if name == "first calls" and not self.driver:
+            raise Killed
+        super().note(name, value)
+
+
+def test_first_calls_are_as_many_where_those_that_tell_it_were_stored() -> None:
+    asked, store = spec(at_once, runs=MANY_FROM, shard_runs=1 << 18), Undecided()
+    with pytest.raises(Killed):
+        audited(asked, store)
+    store.next_driver()
+    (looked_at,) = [each for each in audited(asked, store)["explored"] if each["name"] == FIRST_CALLS]
+    assert looked_at["runs"] >= FEWEST
+    assert store.noted["first calls"] >= FEWEST

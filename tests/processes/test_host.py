@@ -24,15 +24,17 @@ from dpaudit.base.files import write_text
 from dpaudit.errors import OutOfTime
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import wrap
+from dpaudit.outputs.encode import encode_objects
 from dpaudit.processes import tasks
 from dpaudit.processes.frames import ProtocolError, answered
 from dpaudit.processes.host import CHANGING, MARK, Host, Lost, new_mark
 from dpaudit.processes.pipes import TICK_S, Request, roused, stat
-from dpaudit.processes.pools import LostWorker, Processes
+from dpaudit.processes.pools import LostWorker, Processes, _fits
 from dpaudit.processes.serving import ASLEEP_S, _waking
 from dpaudit.processes.tasks import Done, FreshTask
 from dpaudit.running import guard
 from dpaudit.running.streams import Shard, Stage, shards
+from dpaudit.running.worker import Job
 from tests.cases import for_each
 from tests.processes import left
 
@@ -169,6 +171,45 @@ def test_a_host_goes_on_to_the_next_audit_and_its_process_does_not(
     assert first["host"] == second["host"] != third["host"]
     assert first["process"] != second["process"]
     assert (second["folder"], second["variable"], second["runs"]) == (str(tmp_path), "after", "1")
+
+
+def naps(seconds: float) -> dict[str, str]:
+    time.sleep(seconds)
+    return {}
+
+
+def test_a_call_waits_for_the_processes_of_another_no_longer_than_it_has_time() -> None:
+    pool, at_work = Processes(), threading.Event()
+
+    def other() -> None:
+        with contextlib.suppress(LostWorker):
+            list(pool.run(naps, [(0.0,), (600.0,)], then=lambda done: at_work.set()))
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    assert at_work.wait(60.0)
+    with pytest.raises(OutOfTime):
+        list(pool.run(naps, [(0.0,)], until=time.monotonic() + 0.5))
+    pool.end()  # what is at work, and no more
+    thread.join(60.0)
+    assert list(pool.run(naps, [(0.0,)])) == [{}]
+    pool.close()
+    assert not thread.is_alive()
+
+
+def test_a_host_that_answers_while_its_pool_closes_is_not_kept() -> None:
+    pool = Processes()
+    assert list(pool.run(naps, [(0.0,)], then=lambda done: pool.close())) == [None]
+    assert not pool._hosts
+
+
+@pytest.mark.parametrize("made", [(), ((FRESH[0].shard, encode_objects([1.0, 2.0])),)])
+def test_an_answer_of_a_fresh_process_is_its_one_run(made: Any) -> None:
+    job = Job("key", 5, None)
+    assert not _fits(tasks.run_alone, Done(made), (job, FRESH[0]))
+    assert not _fits(tasks.run_alone, {"left": ""}, (job, FRESH[0]))
+    assert not _fits(tasks.run_alone, Done(error=("InvalidSpec", "")), (job, FRESH[0]))
+    assert _fits(tasks.run_alone, Done(((FRESH[0].shard, encode_objects([1.0])),)), (job, FRESH[0]))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ same counts with any number of workers, any backend and any grouping.
 
 import math
 import os
-import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -59,7 +58,7 @@ class Engine:
 
     `n_jobs` counts workers as joblib does (-1: all processors). `backend` names a registered joblib backend. What is
     None is that of `joblib.parallel_config`, where the caller is in one; else there are all processors, and the choice
-    is by the work: sequential under a second of it, processes of ours (by the name loky too) for more; threads for
+    is by the work: sequential under a second of it in all, processes of ours (by the name loky too) else; threads for
     batched mechanisms that draw noise of their own, cannot be sent, or may use an accelerator. `supervised` keeps every
     mechanism out of this process; `isolation` is that of `pools.isolates`, usual where supervised: no count changes.
     `task_runs` fixes the grouping.
@@ -171,6 +170,7 @@ class Session:
         self.asked_for = self.made = 0  # runs of all stages after the probe, also of those that broke; that came back
         self.certifying = False  # runs on a frozen event have been asked for
         self.reproducible = False  # equal streams gave equal outputs
+        self.accelerated = False  # the process of the mechanism may have an accelerator at work
         noted = engine.recorder.decided(FRESH_CPU)
         self.fresh_cpu_s = math.inf if noted is None else noted  # CPU seconds of the quickest fresh process
         self._ahead: Ahead | None = None
@@ -225,7 +225,7 @@ class Session:
         self.run_s = min(first.seconds, second.seconds) / (pairs * each)
         self.check_s = min(first.check_s, second.check_s)
         same = all(identical(one, two) for (_, one), (_, two) in zip(first.results, second.results, strict=True))
-        self.reproducible = same
+        self.reproducible, self.accelerated = same, first.accelerated or second.accelerated
         return Probe(self.run_s, 2 * pairs * each, same, self.job.alone, tuple(pilot for _, pilot in first.results))
 
     @property
@@ -393,7 +393,7 @@ class Session:
 
     def shares(self) -> bool:
         """Whether batched runs may be made in several processes: with copies of no noise, and of no accelerator."""
-        return self.reproducible and not on_accelerator() and self._travels
+        return self.reproducible and not self.accelerated and self._travels
 
     @property
     def _travels(self) -> bool:
@@ -418,12 +418,6 @@ class Session:
         self.made += runs
         if runs:
             self.run_s, self.check_s = done.seconds / runs, done.check_s
-
-
-def on_accelerator() -> bool:
-    """Whether this process may have an accelerator at work: others would each set it up, and then share it."""
-    torch = sys.modules.get("torch")
-    return "jax" in sys.modules or (torch is not None and bool(torch.cuda.is_initialized()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -451,6 +445,7 @@ class ShardTasks:
             if came or alone or limited or engine.backend is not None or pool.name != "processes":
                 raise
             session.here = True  # it can be sent, and not be opened
+            del session.pool_names[pool.name]
             yield from self._on(where(), work)
 
     def _on(self, pool: Pool, work: Work) -> Iterator[TaskResult]:
@@ -508,9 +503,7 @@ class FreshProcesses:
         for task, result in chain(((self._tasks[shard], begun.pop(shard)) for shard in there), made):
             if isinstance(result, Done):
                 if result.cpu_s < session.fresh_cpu_s:
-                    session.fresh_cpu_s = result.cpu_s
-                    engine.recorder.note(
-                        FRESH_CPU, result.cpu_s
-                    )  # before its outputs: who takes up stored ones needs it
+                    session.fresh_cpu_s = result.cpu_s  # noted before its outputs are: who takes up these needs it
+                    engine.recorder.note(FRESH_CPU, result.cpu_s)
                 ((_, result),) = result.results
             yield TaskResult(((task.shard, result),), len(task.sides), driver=engine.recorder.driver)

@@ -85,6 +85,7 @@ class Done:
     error: tuple[str, str] | None = None
     check_s: float = 0.0
     alike: bool = False  # a worker that is not ours has compared what it is made of; an older dpaudit says nothing
+    accelerated: bool = False  # an accelerator may be at work there
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +228,7 @@ def _taken_apart(result: Any, arrays: list[Array]) -> tuple[str, Any]:
             [[int(shard.stage), shard.pair, shard.index, shard.runs], *_taken_apart(each, arrays)]
             for shard, each in result.results
         ]
-        return "done", [times, result.error, shards]
+        return "done", [times, result.error, result.accelerated, shards]
     if isinstance(result, TaskFailed):
         return "failed", [result.kind, result.message]
     if isinstance(result, dict):
@@ -253,10 +254,11 @@ def _put_together(kind: str, value: Any, arrays: Iterator[Array]) -> Any:
         counts = _integers(next(arrays)) if counted else None
         return Piece(int(done), 0, tuple(map(int, stream)), counts, str(text))
     if kind == "done":
-        (seconds, cpu_s, check_s), error, shards = value
+        (seconds, cpu_s, check_s), error, accelerated, shards = value
         results = [(_shard(*place), _put_together(str(each), rest, arrays)) for place, each, rest in shards]
         failure = None if error is None else (str(error[0]), str(error[1]))
-        return Done(tuple(results), _time(seconds), _time(cpu_s), failure, _time(check_s))
+        times = _time(seconds), _time(cpu_s), _time(check_s)
+        return Done(tuple(results), *times[:2], failure, times[2], accelerated=accelerated is True)
     if kind == "failed":
         return TaskFailed(*map(str, value))
     if kind == "words":

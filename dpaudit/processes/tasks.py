@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import compress
 from types import FunctionType
@@ -125,11 +126,21 @@ def _done(job: Job, run: Callable[[Worker], tuple[tuple[Shard, Any], ...]]) -> D
         if os.getpid() != process:
             os._exit(1)  # a mechanism forked and came back twice: only the original may answer
         spent = time.thread_time()
-        return Done(results, ran - start, spent - cpu, None, spent - cpu_ran, alike=bool(job.shown))
+        return Done(
+            results, ran - start, spent - cpu, None, spent - cpu_ran, bool(job.shown), accelerated=on_accelerator()
+        )
     except DpAuditError as error:
         if os.getpid() != process:
             os._exit(1)
         return Done(error=(type(error).__name__, str(error)))
+
+
+def on_accelerator() -> bool:
+    """Whether this process may have an accelerator at work: others would each set it up, and then share it."""
+    torch: Any = sys.modules.get("torch")
+    with suppress(Exception):  # these may be modules of anybody
+        return not {"jax", "cupy", "tensorflow"}.isdisjoint(sys.modules) or bool(torch and torch.cuda.is_initialized())
+    return True
 
 
 def run_alone(job: Job, task: FreshTask) -> Done:

@@ -28,7 +28,7 @@ TASK_S = 0.15  # a task lasts about this long: scheduling stays under half a per
 
 
 class Workers:
-    """One process, `n_jobs` of them, a cluster: each starts when it is first asked for, and all end together."""
+    """One process, `n_jobs` of them, a cluster: each starts when it is first wanted, and all end together."""
 
     def __init__(self, n_jobs: int, backend: str | None, *, silent: bool) -> None:
         self.n_jobs, self.backend = n_jobs, backend

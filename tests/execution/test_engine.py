@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tracemalloc
 from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -191,6 +193,11 @@ def seeded_by_itself(data: float, runs: int, rng: np.random.Generator) -> Any:
     return data + OWN.laplace(size=runs)
 
 
+def of_jax(data: float, runs: int, rng: np.random.Generator) -> Any:
+    sys.modules.setdefault("jax", ModuleType("jax"))  # in the process of the mechanism
+    return data + rng.laplace(size=runs)
+
+
 class OnlyHere:
     """It can be sent to another process, and not be opened there."""
 
@@ -226,8 +233,9 @@ def test_batched_runs_are_shared_by_processes_where_these_have_noise_of_their_ow
     assert where_it_runs(batched(many))[0] == ["processes"]
     assert where_it_runs(batched(seeded_by_itself))[0] == ["threading"]
     assert where_it_runs(batched(many), backend="threading")[0] == ["threading"]
+    assert where_it_runs(batched(of_jax), supervised=True, isolation="none")[0] == ["threading"]
     names, processes = where_it_runs(batched(OnlyHere()))
-    assert (names, processes) == (["processes", "threading"], {float(os.getpid())})
+    assert (names, processes) == (["threading"], {float(os.getpid())})
 
 
 GRIDS = {  # runs: the size of shards of a mechanism that is called run by run, and of a batched one

@@ -15,6 +15,7 @@ from dpaudit.execution.engine import Engine, Session
 from dpaudit.mechanisms import wrap
 from dpaudit.processes.tasks import FreshTask
 from dpaudit.running.streams import Shard, Stage, shards
+from tests.execution.test_engine import OnlyHere, noisy
 
 pytestmark = pytest.mark.long
 
@@ -34,20 +35,6 @@ def many(data: float, runs: int, rng: np.random.Generator) -> Any:
 
 def hangs(data: float, rng: np.random.Generator) -> None:
     time.sleep(600.0)
-
-
-class OnlyHere:
-    def __call__(self, data: float, rng: np.random.Generator) -> float:
-        return data
-
-    def __reduce__(self) -> Any:
-        return opened_in, (os.getpid(),)
-
-
-def opened_in(process: int) -> OnlyHere:
-    if os.getpid() != process:
-        raise OSError("not here")
-    return OnlyHere()
 
 
 def session_of(engine: Engine, mechanism: Any) -> Session:
@@ -89,7 +76,7 @@ def test_workers_open_the_mechanism_where_no_fresh_process_will_be_asked_for(mec
 
 
 def test_what_cannot_be_made_is_told_to_whoever_asks_and_what_nobody_asks_for_is_let_go() -> None:
-    with Engine(2) as engine, session_of(engine, OnlyHere()) as session:
+    with Engine(2) as engine, session_of(engine, OnlyHere(noisy)) as session:
         session.begin_fresh(WORK, 2, lambda cpu_s: 6)
         with pytest.raises(InvalidSpec, match="not here"):
             session.fresh(WORK)

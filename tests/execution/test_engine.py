@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import sys
@@ -201,17 +202,20 @@ def of_jax(data: float, runs: int, rng: np.random.Generator) -> Any:
 class OnlyHere:
     """It can be sent to another process, and not be opened there."""
 
-    def __call__(self, data: float, runs: int, rng: np.random.Generator) -> Any:
-        return np.stack([np.full(runs, os.getpid()), data + rng.laplace(size=runs)], axis=1)
+    def __init__(self, function: Any, process: int = 0) -> None:
+        if process not in (0, os.getpid()):
+            raise OSError("not here")
+        self.function, self.__signature__ = function, inspect.signature(function)
+
+    def __call__(self, *given: Any) -> Any:
+        return self.function(*given)
 
     def __reduce__(self) -> Any:
-        return opened_in, (os.getpid(),)
+        return OnlyHere, (self.function, os.getpid())
 
 
-def opened_in(process: int) -> OnlyHere:
-    if os.getpid() != process:
-        raise OSError("not here")
-    return OnlyHere()
+def telling_where(data: float, runs: int, rng: np.random.Generator) -> Any:
+    return np.stack([np.full(runs, os.getpid()), data + rng.laplace(size=runs)], axis=1)
 
 
 def where_it_runs(mechanism: Any, **way: Any) -> tuple[list[str], set[float]]:
@@ -234,7 +238,7 @@ def test_batched_runs_are_shared_by_processes_where_these_have_noise_of_their_ow
     assert where_it_runs(batched(seeded_by_itself))[0] == ["threading"]
     assert where_it_runs(batched(many), backend="threading")[0] == ["threading"]
     assert where_it_runs(batched(of_jax), supervised=True, isolation="none")[0] == ["threading"]
-    names, processes = where_it_runs(batched(OnlyHere()))
+    names, processes = where_it_runs(batched(OnlyHere(telling_where)))
     assert (names, processes) == (["threading"], {float(os.getpid())})
 
 

@@ -37,6 +37,7 @@ from dpaudit.search.selection import Proposal
 from dpaudit.search.selection import propose as propose_for
 
 SELECTOR = FIRST_CALLS  # of a witness that only fresh processes can show
+DECIDED = FIRST_CALLS  # how many there are, in a journal
 FROM, MANY_FROM = 25_000, 1_000_000  # runs of an audit in which some are fresh, and many, whatever runs it
 FEWEST, FEW, MANY = 8, 16, 32  # processes
 PROBED = 2  # processes that tell what one takes
@@ -57,7 +58,8 @@ class Firsts:
 def begin_first_calls(plan: Plan, session: Session, probe: Probe, most: int) -> None:
     """Has the first calls made beside search, where it has one pair to search and they will be asked for."""
     wanted = len(plan.pairs) == 1 and plan.stopping == "fixed" and not constants(probe.pilots[0]).give_away
-    work = _first_work(plan, session, 0, most) if wanted and _tell(plan, 0) else []
+    wanted = wanted and session.engine.recorder.decided(DECIDED) is None  # else they are stored
+    work = _first_work(plan, session, 0, most) if wanted and _may_refute(plan, 0) else []
     session.begin_fresh(work, PROBED, partial(_fitting, len(work)))
 
 
@@ -72,7 +74,7 @@ def _first_work(plan: Plan, session: Session, pair: int, most: int) -> list[Fres
     return [FreshTask(Shard(Stage.FRESH, pair, START + k, 1), (side,)) for k, side in enumerate(sides.tolist())]
 
 
-def _tell(plan: Plan, pair: int) -> bool:
+def _may_refute(plan: Plan, pair: int) -> bool:
     """Whether so many processes as may be started can refute the claim."""
     claim = plan.claim_at(pair)
     with suppress(NoProcesses):
@@ -95,12 +97,12 @@ def first_calls(plan: Plan, session: Session, pair: int, others: Pilot, most: in
     """
     if not (work := _first_work(plan, session, pair, most)):
         return Firsts()
-    if not _tell(plan, pair):
+    if not _may_refute(plan, pair):
         return _told("in fresh processes not looked at: to refute the claim by them would take too many")
     firsts: list[Outputs] = []
     try:
         firsts += session.fresh(work[:PROBED])
-        fits = session.decided("first calls", lambda: _fitting(len(work), session.fresh_cpu_s))
+        fits = session.decided(DECIDED, lambda: _fitting(len(work), session.fresh_cpu_s))
         firsts += session.fresh(work[PROBED:fits])
     except BatchFailed:
         raise

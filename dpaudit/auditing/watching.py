@@ -96,10 +96,8 @@ class Watcher(Progress):
             return
         now, past = self.clock(), self._past
         past.append((now, past[-1][1] + max(1, runs), past[-1][2] + seconds))
-        while len(past) > 2 and (
-            past[1][1] < past[-1][1] / 2 or past[1][0] < now - WINDOW_S
-        ):  # what came first is slow
-            past.popleft()
+        while len(past) > 2 and (past[1][1] < past[-1][1] / 2 or past[1][0] < now - WINDOW_S):
+            past.popleft()  # what came first is slow
         work, span, made = past[-1][2] - past[0][2], now - past[0][0], past[-1][1] - past[0][1]
         if self._learning and seconds:
             self._quickest = least_s, few = min(self._quickest, (seconds, runs))

@@ -39,16 +39,12 @@ from dpaudit.running.streams import Shard, Stage, graded, shards
 from dpaudit.running.watch import Reducer
 from dpaudit.running.worker import BatchFailed, Job, Probe, identical
 
-FRESH_CPU = "CPU of a fresh process"  # a note
+FRESH_CPU, ACCELERATED = "CPU of a fresh process", "an accelerator may be at work"  # notes
 FEWEST_PROBED = 4  # runs of a pair in each of the two looks of a probe
-ENDED = (
-    "a worker died twice on the same runs ({}): "
-    "the mechanism ended its process, hung past run_timeout_s or ran out of memory; no verdict"
-)
-FRESH_ENDED = (
-    "a fresh process ended twice before its runs were done: the mechanism ended it, hung past "
-    "run_timeout_s or ran out of memory; no verdict"
-)
+OVER = "the mechanism ended its process, hung past run_timeout_s or ran out of memory"
+ENDED = f"a worker died twice on the same runs ({{}}): {OVER}, of which fewer n_jobs need less; no verdict"
+FRESH_ENDED = f"a fresh process ended twice before its runs were done: {OVER}; no verdict"
+PROBE_ENDED = f"the worker process died twice during the first runs: {OVER}; no verdict"
 
 Thought = TypeVar("Thought")
 
@@ -174,7 +170,6 @@ class Session:
         noted = engine.recorder.decided(FRESH_CPU)
         self.fresh_cpu_s = math.inf if noted is None else noted  # CPU seconds of the quickest fresh process
         self._ahead: Ahead | None = None
-        self._begun: dict[Shard, Done] = {}
 
     def __enter__(self) -> "Session":
         return self
@@ -183,12 +178,6 @@ class Session:
         if self._ahead is not None:
             self._ahead.end()
         self.job = replace(self.job, contents=None)  # nothing runs any more
-
-    def _leave(self) -> None:
-        """Lets go of fresh processes that were begun."""
-        if self._ahead is not None:
-            self._ahead.leave()
-        self._begun = {}
 
     @contextmanager
     def stage(self, name: str, runs: int) -> Iterator[None]:
@@ -199,7 +188,8 @@ class Session:
 
     def begin_alone(self, seed: int) -> None:
         """From here on a batched mechanism gets a call for each run, with the streams of this seed."""
-        self._leave()
+        if self._ahead is not None:
+            self._ahead.leave()
         self.job = replace(self.job, alone=True, seed=seed)
 
     def probe(self, runs: int) -> Probe:
@@ -279,9 +269,8 @@ class Session:
         return thought(self.engine.recorder, self.engine.until, partial(think, *given, **options))
 
     def start_workers(self, work_s: float) -> None:
-        """Starts the processes that so many seconds of work will want, where `ShardTasks` will have them do it."""
-        limited = self.job.run_timeout_s is not None
-        if self.per_run or self.engine.isolated or limited or self.engine.backend is not None or self.shares():
+        """Starts the processes that so many seconds of work will want, where its runs are to be made in some."""
+        if self.engine.backend is not None or self.apart():
             self.engine.workers.start(work_s)
 
     def begin_fresh(self, work: list[FreshTask], probed: int, fitting: Callable[[float], int]) -> None:
@@ -298,10 +287,8 @@ class Session:
     def begun_fresh(self, work: list[Shard]) -> dict[Shard, Done]:
         """What has come of them; where they are others than this work, they are let go."""
         if self._ahead is not None and self._ahead.shards.isdisjoint(work):
-            self._leave()
-        if self._ahead is not None and not self._ahead.over:
-            self._begun = self._ahead.made()
-        return self._begun
+            self._ahead.leave()
+        return {} if self._ahead is None or self._ahead.over else self._ahead.made()
 
     def fresh(self, work: list[FreshTask]) -> list[Outputs]:
         """The outputs of each task, made in a process of its own that has run nothing before."""
@@ -356,16 +343,16 @@ class Session:
         if failures:
             raise BatchFailed(failures[0])
         if all(len(each) == len(task) for each in stored):
-            return [Done(tuple((part, each[part].result) for part in task), each[task[0]].seconds) for each in stored]
+            accelerated = call.recorder.decided(ACCELERATED) == 1
+            return [
+                Done(tuple((part, each[part].result) for part in task), each[task[0]].seconds, accelerated=accelerated)
+                for each in stored
+            ]
         try:
             looks, runs = [], sum(shard.runs for shard in task)
-            ended = (
-                "the worker process died twice during the first runs: the mechanism ended its process, "
-                "hung past run_timeout_s or ran out of memory; no verdict"
-            )
             for _ in (0, 1):
                 pool = self.home_pool(1)  # where the mechanism lives when nothing is parallel
-                done = tried(pool, run_task, (self.job_for(pool), task, None), self.engine.until, ended, tries=2)
+                done = tried(pool, run_task, (self.job_for(pool), task, None), self.engine.until, PROBE_ENDED, tries=2)
                 looks.append(tasks.checked(done, self.job))
                 self.engine.progress.advance(runs, looks[-1].seconds)
         except BatchFailed as error:
@@ -373,6 +360,7 @@ class Session:
             raise
         if call.recorder.store is not None:
             call.recorder.note(LOADED, self.engine.words(tasks.late_sources))
+            call.recorder.note(ACCELERATED, int(any(each.accelerated for each in looks)))
         call.keep(*(TaskResult(each.results, runs, each.seconds, driver=call.driver).kept() for each in looks))
         return looks
 
@@ -391,9 +379,14 @@ class Session:
         """Whether a limit wants runs made where they can be ended, and the mechanism can be sent there."""
         return self.engine.limit is not None and self.engine.limit.outside and self._travels
 
-    def shares(self) -> bool:
-        """Whether batched runs may be made in several processes: with copies of no noise, and of no accelerator."""
-        return self.reproducible and not self.accelerated and self._travels
+    def apart(self) -> bool:
+        """Whether runs are made in several processes; of batches where these copy no noise, and no accelerator."""
+        return self.must_be_apart or (self.reproducible and not self.accelerated and self._travels)
+
+    @property
+    def must_be_apart(self) -> bool:
+        """Whether these are the only way: one run at a time in each, counted elsewhere, or with an alarm."""
+        return self.per_run or self.engine.isolated or self.job.run_timeout_s is not None
 
     @property
     def _travels(self) -> bool:
@@ -429,20 +422,14 @@ class ShardTasks:
     def run(self, work: Work) -> Iterator[TaskResult]:
         session, engine = self.session, self.session.engine
         work_s = sum(shard.runs for shard in work.shards) * session.run_s
-        alone, limited = session.per_run or engine.isolated, session.job.run_timeout_s is not None
-
-        def where() -> Pool:
-            return engine.workers.pool(
-                work_s, session.home_pool, job=session.job, alone=alone, limited=limited, apart=session.shares
-            )
-
+        where = partial(engine.workers.pool, work_s, session.home_pool, job=session.job, apart=session.apart)
         pool, came = where(), False
         try:
             for result in self._on(pool, work):
                 came = True
                 yield result
         except InvalidSpec:
-            if came or alone or limited or engine.backend is not None or pool.name != "processes":
+            if came or session.must_be_apart or engine.backend is not None or pool.name != "processes":
                 raise
             session.here = True  # it can be sent, and not be opened
             del session.pool_names[pool.name]

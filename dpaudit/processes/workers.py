@@ -76,20 +76,11 @@ class Workers:
         for number, (result,) in pool.numbered(run, tasks, until, hosts=len(work) if stay else hosts, unused=stay):
             yield work[number], result
 
-    def pool(
-        self,
-        work_s: float,
-        home: Callable[[int], Pool],
-        *,
-        job: Job,
-        alone: bool,
-        limited: bool,
-        apart: Callable[[], bool],
-    ) -> Pool:
+    def pool(self, work_s: float, home: Callable[[int], Pool], *, job: Job, apart: Callable[[], bool]) -> Pool:
         """Where so many seconds of work of a job run.
 
-        `home` gives a pool of so many threads where the mechanism lives when nothing is parallel. `alone`: one run at a
-        time in each process; `limited`: each run has a time limit; `apart` asks whether others may have processes, too.
+        `home` gives a pool of so many threads where the mechanism lives when nothing is parallel; `apart` asks whether
+        there are to be several processes of it.
         """
         if self.backend in OURS:
             return self._processes
@@ -98,10 +89,10 @@ class Workers:
         if self.n_jobs == 1 or self.backend == "sequential":
             return home(1)
         if self.backend == "threading":
-            return home(1 if limited else self.n_jobs)  # a process has one alarm, so limited runs take turns
+            return home(self.n_jobs if job.run_timeout_s is None else 1)  # a process has one alarm: runs take turns
         if work_s < (SHARED_FROM_S if self._processes.opened(job) else PARALLEL_FROM_S):
             return home(1)
-        return self._processes if alone or limited or apart() else home(self.n_jobs)
+        return self._processes if apart() else home(self.n_jobs)
 
     def task_runs(self, runs: int, run_s: float, check_s: float, limited: object = None, *, shared: bool) -> int:
         """Runs of a task: about `TASK_S` of work, more where datasets are large, and `TASKS` for each that shares it.

@@ -116,6 +116,29 @@ def test_outputs_belong_to_their_side(mechanism: Any, runs: int) -> None:
     assert (hits_first, hits_second, first + second) == (first, 0, runs)
 
 
+@for_each(("shard_runs", "both"), [(1 << 18, 1 << 14), (1 << 20, 1 << 16), (1 << 22, 1 << 17)])
+def test_calls_are_larger_in_the_largest_shards(shard_runs: int, both: int) -> None:
+    """And outputs belong to their side, counted by a host too, which is told how large they are."""
+    sizes: list[int] = []
+
+    def sized(data: float, runs: int, rng: np.random.Generator) -> Any:
+        sizes.append(runs)
+        return np.full(runs, data)
+
+    found = []
+    for way in ({}, {"isolation": "process"}):
+        with (
+            Engine(1, **way) as engine,
+            engine.session(wrap(batched(sized)), (AdjacentPair(0.0, 1.0),), 5, None) as each,
+        ):
+            event = Event(Coordinate(()), intervals=((0.5, np.inf),))
+            found.append(each.counts(shards(Stage.CERTIFY, 0, shard_runs, shard_runs), HitCounter(event)).tolist())
+    hits_first, first, hits_second, second = found[0]
+    assert (hits_first, hits_second, first + second) == (0, second, shard_runs)
+    assert {sum(pair) for pair in zip(sizes[::2], sizes[1::2], strict=True)} == {both}
+    assert found[1] == found[0]
+
+
 @for_each("mechanism", [echo, batched(lambda data, runs, rng: np.full(runs, data))])
 def test_sides_are_fair(mechanism: Any) -> None:
     """100,000 coins, five standard deviations: chance 6e-7."""

@@ -6,9 +6,11 @@ import dataclasses
 import itertools
 import json
 import math
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -359,6 +361,21 @@ def test_an_audit_that_began_anew_run_by_run_is_taken_up() -> None:
         audited(asked, store)
     store.next_driver()
     assert audited(asked, store) == plain
+
+
+def test_who_takes_an_audit_up_knows_that_an_accelerator_may_be_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, known = Memory(), []
+    monkeypatch.setitem(sys.modules, "jax", ModuleType("jax"))
+    for _ in range(2):
+        with Engine(1) as engine:
+            engine.keep_in(store)
+            with engine.session(wrap(at_once), (PAIR,), 0, None) as session:
+                session.probe(64)
+                session.per_run = False
+                known.append((session.accelerated, session.apart()))
+        monkeypatch.delitem(sys.modules, "jax", raising=False)
+        store.next_driver()
+    assert known == [(True, False)] * 2
 
 
 class Undecided(Memory):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import os
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +13,7 @@ import pytest
 
 from dpaudit import InvalidSpec, MissingRequirement, batched, built_by, command
 from dpaudit.mechanisms import Imported, wrap
+from dpaudit.mechanisms.importing import import_reference
 from tests.cases import for_each
 from tests.mechanisms import shapes
 
@@ -190,3 +193,17 @@ def test_a_class_is_not_taken_for_the_object_that_is_called() -> None:
         wrap(Noisy).open()
     assert all(wrap(each).open().takes_rng for each in (Noisy(), built_by(Noisy)))
     assert not wrap(Released).open().takes_rng
+
+
+def test_a_module_that_is_newer_than_what_is_known_of_its_folder_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Folders are told apart by their times, which are coarse: a file may come within one tick."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    with pytest.raises(InvalidSpec, match="no module"):
+        import_reference("written_a_moment_ago:f", str(tmp_path))
+    before = tmp_path.stat().st_mtime_ns
+    (tmp_path / "written_a_moment_ago.py").write_text("def f(data, rng):\n    return data\n", encoding="utf-8")
+    os.utime(tmp_path, ns=(before, before))
+    assert import_reference("written_a_moment_ago:f", str(tmp_path))(1.0, None) == 1.0
+    del sys.modules["written_a_moment_ago"]

@@ -24,6 +24,7 @@ from dpaudit.events.grammar import Expression
 from dpaudit.events.scores import Binning
 from dpaudit.outputs.canonical import Outputs, Pilot, token
 from dpaudit.outputs.encode import encode_batch, encode_objects
+from dpaudit.search import look
 from dpaudit.search.binning import Tables
 from dpaudit.search.explore import SearchPlan
 from dpaudit.search.goal import FEWEST_HITS, Goal, Spread
@@ -359,6 +360,22 @@ def test_a_search_does_not_end_early_where_luck_decides(deviations: float, more:
     chosen = SearchPlan(Tables(((FEATURE, bins),)), (False,), ())
     now = Snapshot(Goal(PureDP(1.0), 9_000_000, 0.001), runs=1_000_000, plan=chosen, counts=counts)
     assert worth(now, 1_500_000) == more
+
+
+@for_each(("scale", "part", "more"), [(1, 1.0, True), (10_000, 1.0, False), (10_000, 0.0, True)])
+def test_a_search_of_many_runs_goes_on_for_no_slight_hope(
+    scale: int, part: float, more: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Luck of 2.7 deviations moves the event at a million runs; at 10,000 million it is below a two-thousandth of it,
+    and without that rule search would go on.
+    """
+    monkeypatch.setattr(look, "SLIGHT", part * look.SLIGHT)
+    bins = Binning(EDGES.astype(np.float32))
+    counts = lucky(1_000_000 * scale, [np.flatnonzero(np.arange(1_001) > np.searchsorted(EDGES, 3.0))], 2.7)
+    chosen = SearchPlan(Tables(((FEATURE, bins),)), (False,), ())
+    goal = Goal(PureDP(1.0), 9_000_000 * scale, 0.001)
+    now = Snapshot(goal, runs=1_000_000 * scale, plan=chosen, counts=counts)
+    assert worth(now, 1_500_000 * scale) == more
 
 
 def test_the_luck_of_ten_events_is_that_of_the_luckiest_of_them() -> None:

@@ -360,7 +360,8 @@ class Session:
             raise
         if call.recorder.store is not None:
             call.recorder.note(LOADED, self.engine.words(tasks.late_sources))
-            call.recorder.note(ACCELERATED, int(any(each.accelerated for each in looks)))
+        if any(each.accelerated for each in looks):
+            call.recorder.note(ACCELERATED, 1)
         call.keep(*(TaskResult(each.results, runs, each.seconds, driver=call.driver).kept() for each in looks))
         return looks
 

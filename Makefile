@@ -12,6 +12,7 @@ export PYTHONNOUSERSITE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: mutants help audit lectures lectures-seeds literature literature-full research quick test nightly oldest sentences test-browser prove-random docs picture bench package sbom lock fuzz \
+        cluster-dask cluster-ray cluster-spark \
         audit-libraries audit-training clean today
 .DELETE_ON_ERROR:
 
@@ -28,6 +29,7 @@ help:
 	@echo "make mutants          small faults in certifiers, claims, events and counting, tried on the tests; BASE=COMMIT: on older ones, too (hours)"
 	@echo "make oldest           the tests on the lowest versions that pyproject.toml allows"
 	@echo "make test-browser     opens reports in headless Chromium (Debian's package chromium)"
+	@echo "make cluster-dask     starts three local workers of dask, kills them and their scheduler, and more; cluster-ray, cluster-spark (10 minutes each)"
 	@echo "make prove-random     compares proofs of 3,000 random programs with exact losses and with Python's own runs (minutes)"
 	@echo "make docs             builds the documentation into site/"
 	@echo "make picture          takes the picture of a report that README shows, in headless Chromium, into docs/assets/"
@@ -91,7 +93,7 @@ test: $(VENV)/.ready-test
 
 # Every case of what `make test` tries some cases of, random programs among them.
 nightly: $(VENV)/.ready-test
-	DPAUDIT_NIGHTLY=1 $(RUN) -m pytest -q -n 2 --dist worksteal -m 'not browser'
+	DPAUDIT_NIGHTLY=1 $(RUN) -m pytest -q -n 2 --dist worksteal -m 'not browser and not cluster'
 
 mutants: $(VENV)/.ready-test
 	$(RUN) scripts/mutants.py --report reports/mutants.md $(if $(BASE),--base $(BASE))
@@ -111,6 +113,15 @@ docs: $(VENV)/.ready-docs
 
 picture: $(VENV)/.ready-test
 	$(RUN) scripts/picture.py
+
+cluster-dask: $(VENV)/.ready-test
+	DPAUDIT_CLUSTER=dask $(RUN) -m pytest -q -m cluster tests/clusters
+
+# ray and Spark have no place in the lock: each brings a world of its own. Spark needs Java 17 or newer.
+cluster-ray: .environments/cluster-ray/.ready
+cluster-spark: .environments/cluster-spark/.ready
+cluster-ray cluster-spark:
+	DPAUDIT_CLUSTER=$(@:cluster-%=%) .environments/$@/bin/python -m pytest -q -m cluster tests/clusters
 
 prove-random: $(VENV)/.ready-test
 	$(RUN) -m pytest -q -m slow tests/verify/test_cross_examination.py
@@ -188,6 +199,12 @@ $(VENV)/.ready-audit $(VENV)/.ready-test $(VENV)/.ready-docs: pyproject.toml req
 	@$(@D)/bin/python scripts/oldest.py > $(@D)/constraints.txt
 	@echo "installing the lowest versions into $(@D); this takes a minute or two"
 	@$(@D)/bin/python -m pip install --quiet --constraint $(@D)/constraints.txt --editable '.[test,plots,audits,verify,attest,dask,docs]'
+	@touch $@
+
+.environments/cluster-%/.ready: pyproject.toml
+	$(call environment,$(@D))
+	@echo "installing $* and dpaudit into $(@D); this takes minutes"
+	@$(@D)/bin/python -m pip install --quiet --editable '.[test,$*]'
 	@touch $@
 
 .environments/package/.ready:

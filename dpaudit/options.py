@@ -216,6 +216,34 @@ class Options:
         keyword='`"process"`: outputs are counted where no mechanism runs; None: `"none"`, in this process',
         answers=False,
     )
+    backend: str | None = option(
+        None,
+        check=as_given,
+        kind=str | None,
+        words="dask, ray or spark, or a joblib backend; left out: the one that fits the work",
+        example='"dask"',
+        flag="--backend",
+        flag_words="dask, ray, spark or a joblib backend, not the one that fits the work.",
+        topic="working",
+        keyword='`"dask"`, `"ray"`, `"spark"`, or a backend of joblib by its name; `None`: that of '
+        "`joblib.parallel_config`, else as the mechanism suits",
+        project=True,
+        answers=False,
+    )
+    scheduler: str | None = option(
+        None,
+        check=as_given,
+        kind=str | None,
+        words="the address of the cluster of that backend",
+        example='"tcp://10.0.0.1:8786"',
+        flag="--scheduler",
+        flag_words="The address of the cluster of --backend, such as tcp://HOST:8786.",
+        topic="working",
+        keyword="the address of the [cluster](../how/cluster.md) of that backend; `None`: the one that the program is "
+        "connected with, else one of this machine",
+        project=True,
+        answers=False,
+    )
     confidence: float = option(
         0.999,
         check=validate.open_probability,
@@ -360,13 +388,6 @@ class Working:
         keyword="workers, as joblib counts them (-1: one for each core); `None`: those of `joblib.parallel_config`, "
         "else one for each core",
     )
-    backend: str | None = option(
-        None,
-        check=as_given,
-        topic="working",
-        keyword="a backend of joblib by its name; `None`: that of `joblib.parallel_config`, else as the mechanism "
-        "suits",
-    )
     ledger: Any = option(
         None,
         check=as_given,
@@ -385,6 +406,7 @@ class Working:
 WORKING = tuple(each.name for each in options(Working))
 OPTIONS = {each.name: each for each in options(Options)}
 IN_SPECS = {name: each for name, each in OPTIONS.items() if each.words}
+WHERE = tuple(name for name, each in OPTIONS.items() if not each.answers)  # where runs are made, and counted
 IN_PROJECTS = {name: each for name, each in OPTIONS.items() if each.project}
 
 
@@ -396,7 +418,7 @@ def _placed(part: str) -> dict[str, Option]:
 
 IN_SWEEPS, STORED = _placed("axis"), _placed("stored")
 SWEEP_KEYS = {name: each.axis.key for name, each in IN_SWEEPS.items() if each.axis}
-TOGETHER = (("runs", "max_time_s"),)  # who gives one of them decides about both
+TOGETHER = (("runs", "max_time_s"), ("backend", "scheduler"))  # who gives one of them decides about both
 
 
 def precedence(*layers: Mapping[str, Any], together: Iterable[tuple[str, ...]] = TOGETHER) -> dict[str, Any]:

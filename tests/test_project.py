@@ -237,7 +237,7 @@ def test_the_lock_holds_all_that_is_required_at_versions_that_are_allowed(name: 
 def test_the_extras_of_the_lock_are_those_of_the_test_environment() -> None:
     (tested,) = re.findall(r"^TESTED := (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     assert tuple(tested.split()) == LOCKS["test"][0]
-    others = {"opacus", "jax", "parquet"}  # make audit-training
+    others = {"opacus", "jax", "parquet", "ray", "spark"}  # make audit-training, cluster-ray and cluster-spark
     assert set(tested.split()) == set(PROJECT["optional-dependencies"]) - others
 
 

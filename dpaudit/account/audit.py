@@ -258,6 +258,13 @@ def _made_with(facts: AuditFacts) -> tuple[str, ...]:
             f"{key} {clean(provenance[key])}" for key in filter(provenance.get, ("n_jobs", "backend", "isolation"))
         ]
         lines.append(f"started {clean(provenance['started'])}, {', '.join(spent)}")
+    if provenance.get("hosts"):
+        what = "part" if provenance.get("parts") else "worker"
+        made = [
+            f"{clean(each['host'])} ({counted(each['workers'], what)}, {each['runs']:,} runs)"
+            for each in provenance["hosts"]
+        ]
+        lines.append(f"runs made on {', '.join(made)}")
     if provenance.get("max_time_s") is not None:
         limit = exact(provenance["max_time_s"])
         lines.append(f"the number of runs was chosen, before each stage, to fit {limit} s, start and imports included")

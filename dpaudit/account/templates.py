@@ -29,6 +29,17 @@ STOPPING = "  stopping    anytime: as soon as bets reach a wealth of {wealth:,.0
 CONTROLS = "  controls    {repeats} repeats of each size in each place: {more:,} more runs at most"
 CATCHES = "  catches     {what}:"
 CEILING = "  ceiling     {name} {most}, with every hit on one side"
+PUT_OFF = "{name}: certifying runs are put off"
+FROZEN = """frozen: {plan}, {runs:,} certifying runs in {many}
+count each part, wherever:  dpaudit shard {plan} --part 1/{parts} --out counts
+and then:                   dpaudit merge {plan} counts"""
+FREEZE_AGAIN = " since it was frozen; restore it, or freeze a new plan"
+NOT_FROZEN = "an audit is gone" + FREEZE_AGAIN
+NOT_TOLD = ", so nobody can tell whether a part was counted of it"
+COUNTED = "{path}: {runs:,} runs"
+COUNTED_ALREADY = "{path}: there already, and whole"
+COUNTED_AGAIN = "rechecked: {many} of {of:,} counted again, all the same"
+OTHER_COUNTS = "counted again it has other counts: it was edited, or counted by other code or on other hardware"
 OWN_CLAIM = "; the claim of {asked} is left to the mechanism, which `dpaudit plan` asks"
 
 # --- calibrations, the catalogue, proofs ---

@@ -84,6 +84,7 @@ def audit(
     record: Mapping[str, str | int] | None = None,
     n_jobs: int | None = None,
     backend: str | None = None,
+    scheduler: str | None = None,
     isolation: str | None = None,
     ledger: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
@@ -108,10 +109,11 @@ def audit(
     the claim is refuted. `detect`, such as {"epsilon": 1.2, "mass": 0.01}, is a power that the audit must have.
     `controls` repeats it so many times with a known leak put in. The reference has a table of all keywords.
 
-    How it runs, which never changes the answer: `n_jobs` and `backend` are joblib's. `isolation="process"` counts
-    outputs where the mechanism cannot reach the counts. `ledger` is a file that keeps what was counted: after Ctrl-C
-    (`AuditInterrupted`) or a kill, the same call goes on from there. `progress` left out shows a bar on terminals and
-    in notebooks; True is lines where there is no terminal, False no bar. `record` is what only people know.
+    How it runs, which never changes the answer: `n_jobs` and `backend` are joblib's, `scheduler` is the address of a
+    cluster of dask, ray or Spark. `isolation="process"` counts outputs where the mechanism cannot reach the counts.
+    `ledger` is a file that keeps what was counted: after Ctrl-C (`AuditInterrupted`) or a kill, the same call goes on
+    from there. `progress` left out shows a bar on terminals and in notebooks; True is lines where there is no terminal,
+    False no bar. `record` is what only people know.
 
     Raises `InvalidSpec` for a question that cannot be asked and `UnsoundAudit` where there is no verdict.
 
@@ -127,7 +129,7 @@ def audit(
     with (
         watching(1, title, shown=progress or None, bar=progress is not False) as watcher,
         uninterrupted(watcher, ledger),
-        Engine(n_jobs, backend, isolation=isolation) as engine,
+        Engine(n_jobs, backend, scheduler, isolation=isolation) as engine,
         journal(question, ledger, title) as call,
     ):
         result = Runner(engine, call, watcher).run(question)

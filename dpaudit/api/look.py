@@ -88,7 +88,7 @@ def look(
 
 def look_at(question: "SpecQuestion", n_jobs: int) -> Glimpse:
     """The same for the audit of a spec that was read for a look."""
-    with Engine(n_jobs, supervised=True, isolation=question.isolation) as engine:
+    with Engine(n_jobs, supervised=True, **question.where) as engine:
         question.check_requirements()
         runs = min(question.runs or USUAL, MOST)
         return _glimpse(Runner(engine).run(replace(question, seed=_seed(question.seed), runs=runs, max_time_s=None)))

@@ -1,7 +1,7 @@
 """The stages of one audit in their order: probe, search, freeze, certify on fresh runs, check the health."""
 
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -29,8 +29,9 @@ from dpaudit.auditing.shown import endings, histogram, notes, typical
 from dpaudit.auditing.units import second_bound
 from dpaudit.certify.certificate import divided
 from dpaudit.certify.sequential import Milestones
-from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
+from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit, at
 from dpaudit.execution.engine import Engine, Session
+from dpaudit.execution.journal import Frozen
 from dpaudit.outputs.canonical import Pilot
 from dpaudit.results.certification import AuditEvidence, Witness, ceiling_of
 from dpaudit.results.observations import FIRST_CALLS, PROCESSES, Explored, Health
@@ -40,6 +41,8 @@ from dpaudit.running.progress import SILENT, Progress
 from dpaudit.running.streams import apart, rechecking
 from dpaudit.running.worker import BatchFailed, Probe
 from dpaudit.search.entries import unpaired
+
+STRANGERS = "the streams of the first runs gave {where} other outputs than here: other libraries, or hardware"
 
 
 def run_audit(
@@ -55,7 +58,7 @@ def run_audit(
     """
     plan, clock = asked.resolved(), clock or Clock()
     more = most_runs(plan, plan.controls) if plan.controls else 0
-    progress.plan(plan.runs + more, engine.n_jobs, clock.end - clock.now())
+    progress.plan(plan.runs + more, engine.workers.width, clock.end - clock.now())
     before = clock.without_controls() if plan.controls else clock
     result = run_stages(plan, engine, progress=progress, clock=before)
     pair = plan.pairs[result.witness.pair]
@@ -94,10 +97,11 @@ def run_stages(plan: Plan, engine: Engine, *, progress: Progress = SILENT, clock
             "started": started.isoformat(timespec="seconds"),
             "wall_s": round(time.perf_counter() - wall, 3),
             "cpu_s": round(time.process_time() - cpu + session.worked_s, 3),
-            "n_jobs": engine.n_jobs,
+            "n_jobs": engine.workers.width,
             "backend": ", ".join(session.pool_names),
             "isolation": "process" if engine.isolated else "none",
             "task_runs": engine.task_runs,
+            **({"hosts": hosts} if (hosts := session.hosts) else {}),
             "max_time_s": None,
             "file": short_path(plan.description.file),
             "line": plan.description.line,
@@ -200,11 +204,15 @@ def _search_and_certify(plan: Plan, session: Session, probe: Probe, spent: int, 
             also = {name: each for name, each in asked_too.items() if each is not None}
             wanted = last and not counted
             counted.append(certify(plan, session, witness, pilot, certifying, clock, also, wanted=wanted))
+        except Frozen:  # and so are those of the witnesses to come
+            continue
         except OutOfTime:
             if last and not counted:
                 raise
             name = str(plan.pairs[witness.pair].name)
             explored = (*explored, Explored("time", name, "max_time_s left no time to certify what search found"))
+    if session.engine.recorder.put_off:
+        raise Frozen
     for each in counted:
         if each.part < 1.0 and each.evidence.runs < certifying:
             part = f"{each.evidence.runs:,} certifying runs, a milestone that was fixed before them,"
@@ -249,6 +257,8 @@ def _judged(
     `reserve` runs are there for fresh processes; a refutation wants them, whatever time is left.
     """
     first, pilot = outcome.counted[0], outcome.pilot
+    strangers = session.strangers
+    probe = replace(probe, reproducible=probe.reproducible and not strangers)
     twins, afresh, explored = None, 0, tuple[Explored, ...]()
     try:
         probe, afresh = looked_again(session, probe, refuted)
@@ -271,7 +281,10 @@ def _judged(
         twins=twins,
         processes=[each.seen for each in processes],
         ends=outcome.ends,
-    ).raise_if_unsound()
+    )
+    told = STRANGERS.format(where=" and ".join(strangers[:3]))
+    with at(told) if strangers else nullcontext():
+        health.raise_if_unsound()
     if processes:
         far = ", as far as outputs were looked at" if pilot is not None and pilot.unseen else ""
         alike = (
@@ -283,6 +296,8 @@ def _judged(
             else alike
         )
         health = replace(health, notes=(*health.notes, f"{note}, {sum(each.runs for each in processes):,} in all"))
+    if strangers:
+        health = replace(health, notes=(*health.notes, told))
     return Judged(health, probe, afresh + (0 if twins is None else min(twins.runs, reserve - afresh)), explored)
 
 

@@ -17,7 +17,7 @@ from dpaudit.events import Partition
 from dpaudit.execution.journal import digests_of
 from dpaudit.mechanisms import Description, Mechanism
 from dpaudit.mechanisms.protocol import ADAPTED
-from dpaudit.options import OPTIONS, STORED, Detect, Options
+from dpaudit.options import OPTIONS, STORED, WHERE, Detect, Options
 from dpaudit.results.bounds import UpperBound
 from dpaudit.results.certification import Witness, rest
 from dpaudit.search.grouping import PartitionProposal
@@ -63,6 +63,11 @@ class Question(Options):
             wanted, known = self.detect.parameter, self.claim.parameter
             if wanted != known:
                 raise InvalidSpec(f"detect: the parameter of {self.claim} is {known}, got {wanted!r}")
+
+    @property
+    def where(self) -> dict[str, Any]:
+        """Where it runs, as an `Engine` takes it."""
+        return {name: getattr(self, name) for name in WHERE}
 
     @property
     def settle(self) -> Callable[..., Any] | None:
@@ -225,7 +230,9 @@ def _plain(value: Any) -> Any:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    return {each.name: getattr(value, each.name) for each in fields(value)} if is_dataclass(value) else {}
+    """What a pair that is still to be made is known by: all but the folder where it is."""
+    known = fields(value) if is_dataclass(value) else ()
+    return {each.name: getattr(value, each.name) for each in known if each.name != "folder"}
 
 
 def frozen(spec: Plan, pair: int, best: Proposal | PartitionProposal, selector: str) -> Witness:

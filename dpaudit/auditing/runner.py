@@ -1,21 +1,25 @@
 """The one driver of audits: a question is described, planned, journaled, answered, and told where it comes from."""
 
-from collections.abc import Callable, Mapping
+import socket
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 
+from dpaudit.auditing import probing
 from dpaudit.auditing.audit import repeat_witness, run_audit
 from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.probing import CHOICES, chosen_runs, planned_runs
 from dpaudit.auditing.question import Pair, Plan, Question, plan
+from dpaudit.errors import InvalidSpec
 from dpaudit.execution.engine import Engine
-from dpaudit.execution.journal import ShardStore
+from dpaudit.execution.journal import ELSEWHERE, FrozenCall, ShardStore
 from dpaudit.mechanisms import Description, Mechanism
 from dpaudit.results.certification import Witness
 from dpaudit.results.result import AuditResult, repeated, went_alone
 from dpaudit.running.progress import SILENT, Progress
+from dpaudit.running.streams import Shard
 
 
 class BegunAudit(Protocol):
@@ -53,6 +57,7 @@ class Runner:
     journal: AuditJournal | None = None
     progress: Progress = SILENT
     origin: Callable[[Plan], Mapping[str, Any]] = field(default=lambda plan: {})
+    freezing: bool = False  # the certifying runs are put off, by `Frozen`
 
     def run(self, question: Question, clock: Clock | None = None) -> AuditResult:
         """The answer, with its provenance; a `clock` of the caller's may end it, else `max_time_s` does.
@@ -63,24 +68,56 @@ class Runner:
         with timed.over(self.engine), np.errstate(under="ignore"):  # whatever the program has numpy raise
             planned, chosen = self._planned(question, timed)
             if self.journal is not None:
-                self.engine.keep_in(self.journal.begin(planned.to_dict(), chosen))
+                self.engine.keep_in(self.journal.begin(planned.to_dict(), chosen), freezing=self.freezing)
             result = run_audit(planned, self.engine, progress=self.progress, clock=timed)
         open_runs = question.runs is None and question.max_time_s is None
+        begun = None if self.journal is None else self.journal.begun
         told = {
             "max_time_s": question.max_time_s,
+            **({} if begun is None else {"interruptions": begun.interruptions}),
             **({"record": question.record} if question.record else {}),
             **({"assumed": question.assumed.value} if question.assumed else {}),
             **({"chosen_runs": planned.runs} if open_runs and planned.runs < CHOICES[-1] else {}),
             **self.origin(planned),
         }
-        if self.journal is not None and (begun := self.journal.begun) is not None:
-            told["interruptions"] = begun.interruptions
         upper = result.upper if question.upper is None else question.upper
         return replace(result, upper=upper, provenance={**result.provenance, **told})
 
     def plan(self, question: Question) -> Plan:
         """The plan of a question: as it began, where it has."""
         return plan(question, *self.described(question), self._begun_runs)
+
+    def count(
+        self, question: Question, calls: Sequence[FrozenCall], chosen: Mapping[int, list[Shard]], who: str
+    ) -> None:
+        """Counts the `chosen` shards of an audit's frozen calls; notes who does, and whether first runs are alike.
+
+        Raises `UnsoundAudit` where they cannot be counted, and as the journal does where it is not what was frozen.
+        """
+        assert self.journal is not None
+        planned, first = self.plan(question), calls[0]
+        self.journal.look_at(question.mechanism, self.engine)
+        store = self.journal.begin(planned.to_dict(), self._begun_runs)
+        pairs = planned.pairs
+        with (
+            np.errstate(under="ignore"),
+            self.engine.session(planned.mechanism, pairs, first.seed, planned.run_timeout_s) as session,
+        ):
+            if first.alone:
+                session.begin_alone(first.seed)
+            probing.probe(planned, session, 2 * len(pairs) * first.probed)
+            session.certifying = True
+            seen = store.notes().get(ELSEWHERE, {})
+            same = seen.get(who, (True,))[-1] and first.likeness in ("", session.sentinel[1])
+            runs = sum(shard.runs for shards in chosen.values() for shard in shards)
+            store.note(ELSEWHERE, {**seen, who: (socket.gethostname(), runs, same)})  # before any count
+            for call in calls:
+                self.engine.keep_in(store, first=call.number)
+                if session.call(call.watch).question != call.question:
+                    raise InvalidSpec("the plan is not what was frozen; take the file that was, or freeze a new one")
+                self.engine.keep_in(store, first=call.number)
+                with session.stage("certify", sum(shard.runs for shard in chosen[call.number])):
+                    session.shard_counts(chosen[call.number], call.watch)
 
     def repeat(self, result: AuditResult, witness: Witness, planned: Plan) -> AuditResult:
         """The result with its frozen witness on fresh runs of a plan, whose seed is not that of the result."""

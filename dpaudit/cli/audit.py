@@ -32,7 +32,7 @@ def audit_command(call: AuditCommand) -> int:
     repeat = typed_again("--seed", str(question.seed), without=("seed", "report", "no_progress"))
     with (
         watching(1, question.name, shown=not call.no_progress) as watcher,
-        Engine(workers, supervised=True, isolation=question.isolation) as engine,
+        Engine(workers, supervised=True, **question.where) as engine,
     ):
         result = Runner(engine, progress=watcher, origin=lambda planned: {"command": repeat}).run(question)
     show("\n".join(account(result, Level.PAGE_ONE).lines(templates.WHOLE)))

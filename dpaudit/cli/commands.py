@@ -4,6 +4,7 @@ They stand in groups, in the order in which users need them; the first sentence 
 columns. What a command does is the function of its name in its `home`, a module that loads when it is called.
 """
 
+from dataclasses import dataclass
 from typing import Literal
 
 import click
@@ -11,10 +12,26 @@ import click
 from dpaudit.cli.options import ONE, POINTS, CommandLine, argument, asked, option
 from dpaudit.report import FORMATS
 
-JOBS, BACKEND = "Workers; -1, the default, for all processors.", "A joblib backend, not the one that fits the work."
+JOBS = "Workers; -1, the default, for all processors."
 TAG = "Only audits with this tag; may be repeated."
+ONLY = "Only the audit of this name; may be repeated."
 EPSILON = "The claimed epsilon; with --delta, (epsilon, delta)-DP."
 CLAIM = 'Any claim: \'{"form": "GaussianDP", "mu": 1.0}\'.'
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ReportOptions:
+    """What is told of audits, and where it is kept."""
+
+    report: str | None = option("Write each result as JSON, and a report of all, into DIR.", "DIR")
+    formats: str | None = option("Formats of the report: json,md,html by default.", "NAME,...", flag="--format")
+    jobs: int | None = option(JOBS, "N")
+    ledger: str | None = option("Record results and shards here; .dpaudit/ledger.sqlite by default.", "FILE")
+    no_ledger: bool = option("Record nothing: a run that is killed is lost.")
+    accepted: str | None = option("Accepted findings; dpaudit-accepted.toml where there is one.", "FILE")
+    no_progress: bool = option("Say nothing while the audits run.")
+    verbose: bool = option("Print the first page of each audit, not a line.")
+    quiet: bool = option("Print the closing line only; implies --no-progress.")
 
 
 class AuditCommand(CommandLine, group="Audits"):
@@ -41,7 +58,7 @@ class AuditCommand(CommandLine, group="Audits"):
     no_progress: bool = option("Say nothing while it runs.")
 
 
-class RunCommand(CommandLine, group="Audits", home="suite"):
+class RunCommand(CommandLine, ReportOptions, group="Audits", home="suite"):
     """Run the audits of spec files.
 
     Of a folder all of them. An option wins over the spec, the spec over [tool.dpaudit] in ./pyproject.toml. A run that
@@ -49,24 +66,16 @@ class RunCommand(CommandLine, group="Audits", home="suite"):
     """
 
     paths: tuple[str, ...] = argument("PATH...", required=True)
-    report: str | None = option("Write each result as JSON, and a report of all, into DIR.", "DIR")
-    formats: str | None = option("Formats of the report: json,md,html by default.", "NAME,...", flag="--format")
     confidence: float | None = asked("C")
     seed: int | None = asked()
     runs: float | None = asked()
     controls: int | None = asked()
-    jobs: int | None = option(JOBS, "N")
-    backend: str | None = option(BACKEND, "NAME")
+    backend: str | None = asked("NAME")
+    scheduler: str | None = asked("ADDRESS")
     isolation: str | None = asked("MODE")
     tags: tuple[str, ...] = option(TAG, "WORD", flag="--tag")
-    only: tuple[str, ...] = option("Only the audit of this name; may be repeated.", "NAME")
-    ledger: str | None = option("Record results and shards here; .dpaudit/ledger.sqlite by default.", "FILE")
-    no_ledger: bool = option("Record nothing: a run that is killed is lost.")
+    only: tuple[str, ...] = option(ONLY, "NAME")
     resume: bool = option("Go on with the newest run of these specs that was not finished.")
-    accepted: str | None = option("Accepted findings; dpaudit-accepted.toml where there is one.", "FILE")
-    no_progress: bool = option("Say nothing while the audits run.")
-    verbose: bool = option("Print the first page of each audit, not a line.")
-    quiet: bool = option("Print the closing line only; implies --no-progress.")
 
 
 class PlanCommand(CommandLine, group="Audits"):
@@ -78,12 +87,48 @@ class PlanCommand(CommandLine, group="Audits"):
 
     paths: tuple[str, ...] = argument("SPEC...", required=True)
     confidence: float | None = asked("C")
+    seed: int | None = asked()
     runs: float | None = asked()
     tags: tuple[str, ...] = option(TAG, "WORD", flag="--tag")
+    only: tuple[str, ...] = option(ONLY, "NAME")
     controls: int | None = asked()
-    probe: bool = option("Run each mechanism for a moment, and tell how long its audit takes.")
+    probe: bool = option(
+        "Run each mechanism for a moment, and tell how long its audit takes, and what more would cost."
+    )
     look: bool = option("Run each mechanism, and tell what a few runs show: no verdict.")
     jobs: int = option("Workers that the time is for; -1 for all processors.", "N", default=-1)
+    core_hour: float | None = option("The price of an hour of one core, for --probe.", "PRICE")
+    gpu_hour: float | None = option("The price of an hour of an accelerator, where one is at work.", "PRICE")
+    freeze: str | None = option("Search now, and write what is left into PLAN, for `shard` and `merge`.", "FILE")
+    parts: int | None = option("How many parts `shard` may count; with --freeze.", "N")
+
+
+class ShardCommand(CommandLine, group="Audits", home="shards"):
+    """Count one part of a frozen plan.
+
+    PLAN is what `dpaudit plan SPEC --freeze PLAN --parts N` wrote; the spec and its mechanism are here as they were
+    there. Parts are counted in any order, on any machines, which know nothing of each other.
+    """
+
+    plan: str = argument("PLAN", type=click.Path())
+    part: str = option("Which part, from 1/N to N/N.", "K/N", required=True)
+    out: str = option("The folder of the counts.", "DIR", required=True)
+    key: str | None = option("A private key in PEM, which signs the part.", "FILE")
+    jobs: int = option(JOBS, "N", default=-1)
+    no_progress: bool = option("Say nothing while it counts.")
+
+
+class MergeCommand(CommandLine, ReportOptions, group="Audits", home="shards"):
+    """Make the results of a frozen plan from its parts.
+
+    COUNTS are the parts, or folders of them. The result is that of one machine. Where a part is missing, doubled, not
+    of this plan or of other code, there is none: exit code 2; 1 where a signature or a recheck does not hold.
+    """
+
+    plan: str = argument("PLAN", type=click.Path())
+    counts: tuple[str, ...] = argument("COUNTS...", required=True)
+    key: str | None = option("The public key that every part must be signed with.", "FILE")
+    recheck: int | None = option("Run N shards again, chosen now, and compare.", "N")
 
 
 class ValidateCommand(CommandLine, group="Audits", home="plan"):
@@ -237,7 +282,8 @@ class SweepCommand(CommandLine, group="Research"):
     seed: int | None = asked(about=POINTS)
     confidence: float | None = asked("C", POINTS)
     jobs: int | None = option(JOBS, "N")
-    backend: str | None = option(BACKEND, "NAME")
+    backend: str | None = asked("NAME")
+    scheduler: str | None = asked("ADDRESS")
     isolation: str | None = asked("MODE")
     ledger: str | None = option("Record results here, and take those that it holds already.", "FILE")
     no_ledger: bool = option("Record nothing, and run every point.")

@@ -171,6 +171,7 @@ class CommandLine:
     def of_click(cls, work: Callable[["CommandLine"], int]) -> click.Command:
         """The command for click; `work` does it, and returns its exit code."""
         params = [_param(each.name, each.type, dict(each.metadata)) for each in fields(cls)]  # type: ignore[arg-type]
+        params.sort(key=lambda each: isinstance(each, click.Option))  # arguments first, of whatever class they are
         return click.Command(cls.command, callback=lambda **given: work(cls(**given)), params=params, help=cls.__doc__)
 
 

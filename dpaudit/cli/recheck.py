@@ -188,7 +188,7 @@ def attest_command(call: AttestCommand) -> int:
     if len(call.results) > 1 and call.output is None:
         raise InvalidSpec("several results need --output, the file of their attestation")
     _warn_of_readers(call.key)
-    line = attest(files, call.key, password=_password, ledger=None if call.ledger is None else _head(call.ledger))
+    line = attest(files, call.key, password=password, ledger=None if call.ledger is None else _head(call.ledger))
     target = attestation_path(call.results[0]) if call.output is None else Path(call.output)
     before = envelopes(target) if found_at(target) else []
     with writing("--output", str(target)):
@@ -231,7 +231,8 @@ def _warn_of_readers(key: str) -> None:
         say(f"note: {key} can be read by others on this machine: chmod 600 {key}")
 
 
-def _password() -> bytes:
+def password() -> bytes:
+    """The password of a private key, from the environment or asked for. Raises `InvalidSpec` where there is none."""
     given = os.environ.get(PASSWORD)
     if given is None and sys.stdin is not None and sys.stdin.isatty():
         given = click.prompt("password of the key", hide_input=True, err=True)

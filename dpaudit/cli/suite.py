@@ -1,11 +1,12 @@
 """Audits one after the other, recorded in a ledger: whatever one of them does, the others keep their results."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -33,18 +34,22 @@ from dpaudit.cli.options import (
 )
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.execution.engine import Engine
-from dpaudit.execution.journal import ForeignShard
+from dpaudit.execution.journal import ForeignShard, Frozen
 from dpaudit.ledger.baseline import DEFAULT as ACCEPTED
 from dpaudit.ledger.baseline import read_baseline, review
 from dpaudit.ledger.database import DEFAULT, LedgerError, LedgerLost
 from dpaudit.ledger.history import trend
+from dpaudit.ledger.parts import BY_HAND
 from dpaudit.ledger.results import Ledger
 from dpaudit.ledger.runs import LedgerJournal, Run, resume, start, taken
+from dpaudit.mechanisms import Mechanism
+from dpaudit.processes.clusters import ClusterLost
 from dpaudit.processes.frames import UnreadableShard
 from dpaudit.report import USUAL
 from dpaudit.results.provenance import commit_of, versions
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import Acceptance, SuiteEntry, SuiteResult, joined
+from dpaudit.running.program import portable, unknown
 from dpaudit.spec.questions import Layers, SpecQuestion, command, shared
 from dpaudit.spec.settings import read_settings
 from dpaudit.version import __version__
@@ -55,7 +60,13 @@ class CannotResume(InvalidSpec):
 
 
 KEPT = ("confidence", "seed", "isolation")  # options that every command has that repeats, or that count nothing
-STOPS = (LedgerError, ForeignShard, UnreadableShard, CannotResume)  # errors of a whole run, and of no audit
+STOPS = (
+    LedgerError,
+    ForeignShard,
+    UnreadableShard,
+    CannotResume,
+    ClusterLost,
+)  # errors of a whole run, and of no audit
 
 
 @dataclass(slots=True)
@@ -63,6 +74,15 @@ class SuiteJournal(LedgerJournal):
     """One audit of a recorded run: a changed question concerns the whole run."""
 
     question: SpecQuestion = field(kw_only=True)
+    by_hand: int = field(default=0, kw_only=True)  # how many parts its certifying runs are made in, where they are
+
+    def look_at(self, mechanism: Mechanism, engine: Engine) -> None:
+        """Looks at what the mechanism is made of, by hand on every machine alike."""
+        LedgerJournal.look_at(self, mechanism, engine)
+        if self.by_hand:
+            self.parts = portable(self.parts)
+            if lost := unknown(self.parts):
+                raise InvalidSpec(f"{lost[0]}{templates.NOT_TOLD}")
 
     def begin_anew(self, name: str, why: list[str]) -> None:
         """Says so: nothing can tell whether its mechanism is the same."""
@@ -71,6 +91,8 @@ class SuiteJournal(LedgerJournal):
 
     def refuse(self, name: str, why: list[str]) -> None:
         """Raises `CannotResume`: it is not what began."""
+        if self.by_hand:
+            raise CannotResume(f"audit {clean(name)!r}: {'; '.join(why[:3])}{templates.FREEZE_AGAIN}")
         raise CannotResume(f"--resume: audit {clean(name)!r}: {'; '.join(why[:3])}; leave out --resume to begin anew")
 
     def entry(self) -> SuiteEntry | None:
@@ -80,11 +102,11 @@ class SuiteJournal(LedgerJournal):
             return replace(entry, result=ended, exit_code=ended.exit_code)
         return None if ended is None else replace(entry, error=ended[0], exit_code=ended[1])
 
-    def check_ended(self, make: Callable[[str | None], Engine]) -> None:
+    def check_ended(self, make: Callable[[SpecQuestion], Engine]) -> None:
         """Raises `CannotResume` where the mechanism of an audit that has ended is not what it was."""
         try:
             self.question.check_requirements()
-            with make(None) as engine:
+            with make(self.question) as engine:
                 asked = Runner(engine, self).plan(self.question)
                 self.look_at(self.question.mechanism, engine)
         except DpAuditError as error:
@@ -154,6 +176,8 @@ def _run(ledger: Ledger, questions: Sequence[SpecQuestion], options: dict[str, A
         "audits": audits,
         "order": list(audits),  # an audit is known by its number
     }
+    if again and BY_HAND in options:
+        return resume(ledger, sources, asked, f"{{why}}{templates.FREEZE_AGAIN}")
     if again:
         return resume(ledger, sources, asked)
     left = taken(ledger, sources, asked)
@@ -163,12 +187,14 @@ def _run(ledger: Ledger, questions: Sequence[SpecQuestion], options: dict[str, A
     return start(ledger, sources, asked)
 
 
-def header(questions: tuple[SpecQuestion, ...], confidence: float) -> str:
-    """The first line of a run: everything that a second run needs to be the same."""
+def header(questions: tuple[SpecQuestion, ...], confidence: float, clusters: Iterable[str] = ()) -> str:
+    """The first line of a run: everything that a second run needs to be the same, and who runs it."""
     seeds = sorted({question.seed for question in questions})
     audits = f"{len(questions)} audit{'' if len(questions) == 1 else 's'}"
     seed = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {', '.join(map(str, seeds))}"
-    return f"dpaudit {__version__}: {audits}, suite confidence {confidence_text(confidence)}, {seed}"
+    return f"dpaudit {__version__}: {audits}, suite confidence {confidence_text(confidence)}, {seed}" + "".join(
+        f"; {each}" for each in clusters
+    )
 
 
 @dataclass(slots=True)
@@ -178,11 +204,12 @@ class Suite:
     questions: tuple[SpecQuestion, ...]
     confidence: float
     call: RunCommand
-    engine: Callable[[str | None], Engine]  # of the isolation of a question
+    engine: Callable[[SpecQuestion], Engine]
     layers: Layers
     caller: Caller
     again: str = ""
     recorded: Run | None = None
+    by_hand: int = 0
     accepted: tuple[Acceptance, ...] = ()
     formats: tuple[str, ...] = report.USUAL
     folder: Path | None = None
@@ -200,7 +227,11 @@ class Suite:
                     known = journal.entry() if journal is not None and self.call.resume else None
                     if known is not None and journal is not None:
                         journal.check_ended(self.engine)
-                    self.entries.append(known or self._answer(question, journal, watcher))
+                    try:
+                        self.entries.append(known or self._answer(question, journal, watcher))
+                    except Frozen:
+                        watcher.finished(templates.PUT_OFF.format(name=clean(question.name)))
+                        continue
                     try:
                         if journal is not None and known is None:
                             journal.put(self.entries[-1])
@@ -213,6 +244,8 @@ class Suite:
             again = not isinstance(error, LedgerLost)
             hint = "" if isinstance(error, CannotResume) else f"; {self._so_far(again=again)}"
             raise type(error)(f"{error}{hint}") from None
+        if self.freezing:
+            return SuiteResult(tuple(self.entries), self.confidence)
         entries, reviewed = review(self.entries, self.accepted, date.today())
         self.entries = list(entries)
         finished = SuiteResult(entries, self.confidence, reviewed, *joined(each.suite for each in self.questions))
@@ -226,10 +259,15 @@ class Suite:
             self.recorded.finish()
         return replace(finished, entries=tuple(self.entries))  # with what went wrong while the report was written
 
+    @property
+    def freezing(self) -> bool:
+        """Whether certifying runs are put off, to be made by hand."""
+        return self.by_hand > 0 and not self.call.resume
+
     def _journal(self, number: int, question: SpecQuestion) -> SuiteJournal | None:
         if self.recorded is None:
             return None
-        return SuiteJournal(self.recorded.ledger, self.recorded.id, number, question=question)
+        return SuiteJournal(self.recorded.ledger, self.recorded.id, number, question=question, by_hand=self.by_hand)
 
     def _trends(self) -> list[tuple[dict[str, Any], ...]]:
         """The results of each audit in the ledger, earlier ones and that of this run."""
@@ -258,7 +296,7 @@ class Suite:
 
     def _so_far(self, *, again: bool = True) -> str:
         place = f"; their results are in {self.folder}" if self.folder and self.entries else ""
-        cure = f"; go on with: {self.again}" if self.recorded is not None and again else ""
+        cure = f"; go on with: {self.again}" if self.recorded is not None and again and not self.by_hand else ""
         return f"{len(self.entries)} of {len(self.questions)} audits finished{place}{cure}"
 
     def _answer(self, question: SpecQuestion, journal: SuiteJournal | None, watcher: Watcher) -> SuiteEntry:
@@ -266,17 +304,18 @@ class Suite:
         try:
             question.check_requirements()
             # an engine of its own: what one mechanism imports or breaks is gone with its process
-            with self.engine(question.isolation) as engine:
-                result = Runner(engine, journal, watcher, partial(self._origin, question)).run(question)
+            with self.engine(question) as engine:
+                runner = Runner(engine, journal, watcher, partial(self._origin, question), self.freezing)
+                result = runner.run(question)
             return replace(entry, result=result, exit_code=result.exit_code)
-        except STOPS:
+        except (*STOPS, Frozen):
             raise
         except DpAuditError as error:
             begun = None if journal is None else journal.begun
             if journal is not None and begun is not None and not journal.ours:
                 raise journal.no_longer(error) from None
             why = str(error)
-            if begun is not None and begun.interruptions and isinstance(error, UnsoundAudit):
+            if begun is not None and begun.interruptions and not self.by_hand and isinstance(error, UnsoundAudit):
                 told = templates.DRIVERS.format(drivers=begun.drivers)
                 why = f"{error}; it was interrupted, so {told}"
             return replace(entry, error=one_line(why), exit_code=error.exit_code)
@@ -292,7 +331,13 @@ class Suite:
         given = {name: getattr(planned, name) for name in dict.fromkeys(names) if name not in KEPT}
         repeat = command(question, self.questions, self.call.tags, only=self.call.only, given=given)
         commit = commit_of(question.source.parent)
-        return {"source": str(question.source), "command": repeat, **({} if commit is None else {"commit": commit})}
+        merged = {"parts": self.by_hand, "interruptions": 0} if self.by_hand else {}
+        return {
+            "source": str(question.source),
+            "command": repeat,
+            **({} if commit is None else {"commit": commit}),
+            **merged,
+        }
 
     def _tell(self, watcher: Watcher, question: SpecQuestion, *, known: bool) -> None:
         entry = self.entries[-1]
@@ -336,14 +381,21 @@ class Suite:
 
 
 def run_command(call: RunCommand) -> int:
-    given, project = layers(call), read_settings(Path.cwd())
+    return run_suite(call, layers(call)).exit_code
+
+
+def run_suite(call: RunCommand, given: Layers, options: Mapping[str, Any] = MappingProxyType({})) -> SuiteResult:
+    """Runs the audits of a command; these `options` of it are recorded with the run."""
+    project = read_settings(Path.cwd())
     workers = next(value for value in (call.jobs, project.jobs, -1) if value is not None)
 
-    def engine(isolation: str | None) -> Engine:
-        return Engine(workers, call.backend, supervised=True, isolation=isolation)
+    def engine(question: SpecQuestion) -> Engine:
+        return Engine(workers, supervised=True, **question.where)
 
-    engine(given.command.get("isolation"))  # a bad value is refused once, here, and not by each audit
     posed, together = shared(chosen_questions(call.paths, given, call.tags, call.only))
+    clusters: dict[str, None] = {}
+    for each in {tuple(question.where.items()): question for question in posed}.values():
+        clusters[engine(each).workers.told] = None  # a bad value is refused once, here, and not by each audit
     folder = call.report if call.report is not None else project.report
     if call.no_ledger and (call.ledger is not None or call.resume):
         raise InvalidSpec(f"--no-ledger and {'--resume' if call.resume else '--ledger'}: give one of the two")
@@ -359,13 +411,15 @@ def run_command(call: RunCommand) -> int:
         accepted=read_baseline(ACCEPTED if baseline is None else baseline, missing_ok=baseline is None),
         formats=USUAL if call.formats is None else tuple(each.name for each in report_formats(call.formats)),
         folder=report_folder("--report", folder),
+        by_hand=options.get(BY_HAND, {}).get("parts", 0),
     )
     where = call.ledger if call.ledger is not None else project.ledger
-    together_asked = {"confidence": together, "tags": sorted(call.tags)}
+    together_asked = {"confidence": together, "tags": sorted(call.tags), **options}
     with recording(call, posed, where, together_asked) as run:
         suite.recorded = run
         if not call.quiet:
-            click.echo(header(posed, together))
+            click.echo(header(posed, together, filter(None, clusters)))
         finished = suite.run()
-    suite.tell(finished)
-    return finished.exit_code
+    if not suite.freezing:
+        suite.tell(finished)
+    return finished

@@ -13,6 +13,7 @@ from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.execution.engine import Engine
 from dpaudit.ledger.database import DEFAULT
 from dpaudit.ledger.results import Ledger
+from dpaudit.options import WHERE
 from dpaudit.report import slug
 from dpaudit.spec.settings import read_settings
 from dpaudit.sweeps import SweepInterrupted, run_sweep
@@ -26,10 +27,12 @@ def sweep_command(call: SweepCommand) -> int:
     project = read_settings(Path.cwd())
     workers = next(value for value in (call.jobs, project.jobs, -1) if value is not None)
 
-    def engine() -> Engine:
-        return Engine(workers, call.backend, supervised=True, isolation=call.isolation)
-
     given = layers(call)
+    where_run = {name: value for name, value in {**given.project, **given.command}.items() if name in WHERE}
+
+    def engine() -> Engine:
+        return Engine(workers, supervised=True, **where_run)
+
     engine()  # a bad value is refused once, here, and not by each point
     grids = read_sweep_file(call.spec, given)
     where = call.report if call.report is not None else project.report

@@ -13,15 +13,24 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Integers
 from dpaudit.data.pair import AdjacentPair, SealedPair
 from dpaudit.errors import InvalidSpec, MissingRequirement, OutOfTime, UnsoundAudit
+from dpaudit.events import Event
 from dpaudit.execution.ahead import Ahead
 from dpaudit.execution.executor import Limit, Retry, TaskResult, Work, layered, thought
-from dpaudit.execution.journal import LOADED, Recorder, ShardCall, ShardStore, identity
+from dpaudit.execution.journal import (
+    ELSEWHERE,
+    LOADED,
+    FrozenCall,
+    Recorder,
+    ShardCall,
+    ShardStore,
+    identity,
+)
 from dpaudit.mechanisms.protocol import Description, Mechanism
 from dpaudit.outputs.canonical import Outputs, Pilot
 from dpaudit.processes import pools, tasks
@@ -36,8 +45,8 @@ from dpaudit.running.pieces import Piece
 from dpaudit.running.program import made_with
 from dpaudit.running.progress import SILENT, Progress
 from dpaudit.running.streams import Shard, Stage, graded, shards
-from dpaudit.running.watch import Reducer
-from dpaudit.running.worker import BatchFailed, Job, Probe, identical
+from dpaudit.running.watch import Reducer, Watch
+from dpaudit.running.worker import BatchFailed, Job, Probe, identical, likeness
 
 FRESH_CPU, ACCELERATED = "CPU of a fresh process", "an accelerator may be at work"  # notes
 FEWEST_PROBED = 4  # runs of a pair in each of the two looks of a probe
@@ -47,12 +56,14 @@ FRESH_ENDED = f"a fresh process ended twice before its runs were done: {OVER}; n
 PROBE_ENDED = f"the worker process died twice during the first runs: {OVER}; no verdict"
 
 Thought = TypeVar("Thought")
+Elsewhere = dict[str, tuple[str, int, bool]]  # workers that are not ours: host, runs, whether their outputs are ours
 
 
 class Engine:
     """Runs mechanisms on shards; a context manager, and one for many audits.
 
-    `n_jobs` counts workers as joblib does (-1: all processors). `backend` names a registered joblib backend. What is
+    `n_jobs` counts workers as joblib does (-1: all processors). `backend` is dask, ray, spark or a registered joblib
+    backend, `scheduler` the address of a cluster, which is connected now. What is
     None is that of `joblib.parallel_config`, where the caller is in one; else there are all processors, and the choice
     is by the work: sequential under a second of it in all, processes of ours (by the name loky too) else; threads for
     batched mechanisms that draw noise of their own, cannot be sent, or may use an accelerator. `supervised` keeps every
@@ -64,6 +75,7 @@ class Engine:
         self,
         n_jobs: int | None = None,
         backend: str | None = None,
+        scheduler: str | None = None,
         *,
         supervised: bool = False,
         isolation: str | None = None,
@@ -83,7 +95,7 @@ class Engine:
         self.progress = progress
         self.recorder = Recorder()
         self.limit: Limit | None = None  # on the time of what runs here from now on
-        self.workers = Workers(self.n_jobs, self.backend, silent=supervised)
+        self.workers = Workers(self.n_jobs, self.backend, scheduler, silent=supervised)
         self._made: dict[int, tuple[Mechanism, Any]] = {}
 
     def __enter__(self) -> "Engine":
@@ -92,9 +104,12 @@ class Engine:
     def __exit__(self, *_: object) -> None:
         self.workers.close()
 
-    def keep_in(self, store: ShardStore) -> None:
-        """Stores every shard of the audit to come before it is counted, and takes up those that are stored already."""
-        self.recorder = Recorder(store)
+    def keep_in(self, store: ShardStore, *, first: int = 0, freezing: bool = False) -> None:
+        """Stores every shard of the audit to come before it is counted, and takes up those that are stored already.
+
+        Its calls are numbered from `first` on; `freezing`: those for certifying runs are put off, by `Frozen`.
+        """
+        self.recorder = Recorder(store, first=first, freezing=freezing)
 
     def as_made(self, mechanism: Mechanism) -> Any:
         """The mechanism as it was before this engine first ran it, to be sent to other processes."""
@@ -167,6 +182,8 @@ class Session:
         self.certifying = False  # runs on a frozen event have been asked for
         self.reproducible = False  # equal streams gave equal outputs
         self.accelerated = False  # the process of the mechanism may have an accelerator at work
+        self.sentinel = Shard(Stage.PROBE, 0, 0, 0), ""  # the first runs, and their likeness where they have one
+        self.elsewhere: Elsewhere = dict(engine.recorder.decided(ELSEWHERE) or {})
         noted = engine.recorder.decided(FRESH_CPU)
         self.fresh_cpu_s = math.inf if noted is None else noted  # CPU seconds of the quickest fresh process
         self._ahead: Ahead | None = None
@@ -201,7 +218,7 @@ class Session:
         each = max(FEWEST_PROBED, runs // (2 * pairs))
         task = tuple(Shard(Stage.PROBE, pair, 0, each) for pair in range(pairs))
         try:
-            first, second = self._looks(task, self._call(None))
+            first, second = self._looks(task, self.call(None))
         except BatchFailed:
             if self.job.alone:
                 raise
@@ -216,12 +233,27 @@ class Session:
         self.check_s = min(first.check_s, second.check_s)
         same = all(identical(one, two) for (_, one), (_, two) in zip(first.results, second.results, strict=True))
         self.reproducible, self.accelerated = same, first.accelerated or second.accelerated
-        return Probe(self.run_s, 2 * pairs * each, same, self.job.alone, tuple(pilot for _, pilot in first.results))
+        self.sentinel = task[0], likeness(first.results[0][1]) if same else ""
+        pilots = tuple(pilot for _, pilot in first.results)
+        return Probe(self.run_s, 2 * pairs * each, same, self.job.alone, pilots, self.accelerated)
 
     @property
     def one_process(self) -> bool:
         """Whether all runs that searched and certified were made in one process, the fresh ones apart."""
         return len(self._makers) <= 1 and all(name in pools.IN_ONE_PROCESS for name in self.pool_names)
+
+    @property
+    def strangers(self) -> list[str]:
+        """The workers elsewhere whose first runs had other outputs than here."""
+        return [worker for worker, (_, _, same) in self.elsewhere.items() if not same]
+
+    @property
+    def hosts(self) -> list[dict[str, Any]]:
+        """The machines of workers that are not ours: how many each has, and the runs that they made."""
+        hosts: dict[str, list[int]] = {}
+        for host, runs, _ in self.elsewhere.values():
+            hosts.setdefault(host, []).append(runs)
+        return [{"host": host, "workers": len(runs), "runs": sum(runs)} for host, runs in sorted(hosts.items())]
 
     def counts(self, work: list[Shard], reducer: Reducer) -> Integers:
         """The reduced outputs of all shards, added up."""
@@ -292,7 +324,7 @@ class Session:
 
     def fresh(self, work: list[FreshTask]) -> list[Outputs]:
         """The outputs of each task, made in a process of its own that has run nothing before."""
-        call = self._call([task.sides for task in work])
+        call = self.call([task.sides for task in work])
         outputs: dict[Shard, Outputs] = {}
         body = FreshProcesses(self, work, run_alone)
         for result in layered(body, call, self.engine.limit, self.engine.progress, FRESH_ENDED).run(body.work):
@@ -317,9 +349,15 @@ class Session:
 
     def _run(self, work: list[Shard], reducer: Reducer | None) -> Iterator[tuple[Shard, Any]]:
         """Yields (shard, result) as they come; a lost worker's shards are run once more, then there is no verdict."""
-        call = self._call(reducer)
+        call, job, recorder = self.call(reducer), self.job, self.engine.recorder
+        if recorder.freezing and work[0].stage is Stage.CERTIFY:
+            (first, like), watch = self.sentinel, cast(Watch, reducer)
+            how = job.seed, job.alone, first.runs, like, work[0].pair, sum(shard.runs for shard in work), work[0].runs
+            events = [cast(Event, each).to_dict() for each in (watch.main, *watch.extra)]
+            recorder.freeze(FrozenCall(call.number, call.question, *how, events))
         self.asked_for += sum(shard.runs for shard in work)
-        executor = layered(ShardTasks(self), call, self.engine.limit, self.engine.progress, ENDED)
+        ended = self.engine.workers.ended or ENDED
+        executor = layered(ShardTasks(self), call, self.engine.limit, self.engine.progress, ended)
         for result in executor.run(Work(list(work), reducer)):
             if result.results[0][0].stage is not Stage.PROBE:
                 self._makers.add((result.driver, result.lost))
@@ -329,7 +367,7 @@ class Session:
                 if not isinstance(value, Piece):
                     yield shard, value
 
-    def _call(self, question: Any) -> ShardCall:
+    def call(self, question: Any) -> ShardCall:
         """The next call of the audit: what this session asks, and the question that it puts to the outputs."""
         recorder = self.engine.recorder
         if recorder.store is not None and not self._identity:
@@ -373,7 +411,7 @@ class Session:
         if isinstance(pool, InProcess | Processes):
             return self.job if isinstance(pool, InProcess) else self.sent_job()
         self._shown = self._shown or alike.shown(self.engine.made_of(self._contents[0]))
-        return replace(self.sent_job(), shown=self._shown)
+        return replace(self.sent_job(), shown=self._shown, sentinel=self.sentinel[0] if self.sentinel[1] else None)
 
     @property
     def _sendable(self) -> bool:
@@ -410,6 +448,12 @@ class Session:
         """The speed of the last task groups the next stage better; it never changes a shard."""
         self.worked_s += done.cpu_s if outside else 0.0
         self.made += runs
+        if done.place is not None:
+            host, worker, like = done.place
+            before, same = self.elsewhere.get(worker, (host, 0, True))[1:]
+            self.elsewhere[worker] = host, before + runs, same and like in ("", self.sentinel[1])
+            if not before or same != self.elsewhere[worker][2]:  # before its counts are stored
+                self.engine.recorder.note(ELSEWHERE, self.elsewhere)
         if runs:
             self.run_s, self.check_s = done.seconds / runs, done.check_s
 

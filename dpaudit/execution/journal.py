@@ -7,13 +7,15 @@ shards comes to the same result: docs/statistics/resume.md.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, Protocol
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from typing import Any, NoReturn, Protocol
 
 from dpaudit.errors import DpAuditError
+from dpaudit.events import event_from_dict, partition_from_dict
 from dpaudit.processes.frames import KeptShard, decoded, encoded
 from dpaudit.running.contents import digest_of
-from dpaudit.running.streams import Shard
+from dpaudit.running.streams import Shard, Stage, shards
+from dpaudit.running.watch import Watch
 
 
 class ForeignShard(DpAuditError):
@@ -58,17 +60,57 @@ class ShardStore(Protocol):
 
 
 LOADED = "loaded"  # a note: digests of the source files that the first runs have loaded
+ELSEWHERE = "elsewhere"  # a note: who made certifying runs outside of this process and its own (`Elsewhere`), by place
+
+
+FROZEN = "frozen"  # a note: calls for certifying runs that were put off (`FrozenCall`), as JSON holds them
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenCall:
+    """A call for certifying runs that is put off: its number and question, the seed of its streams, and its grid.
+
+    `alone`: a batched mechanism gets a call for each run. `likeness` is that of the `probed` first runs on the first
+    pair, empty where they had none. `events` are counted, those of the witness first, as results store them.
+    """
+
+    number: int
+    question: str
+    seed: int
+    alone: bool
+    probed: int
+    likeness: str
+    pair: int
+    runs: int
+    shard_runs: int
+    events: list[dict[str, Any]]
+
+    @property
+    def shards(self) -> list[Shard]:
+        """Its shards: a fixed grid, as it is where no time is limited."""
+        return shards(Stage.CERTIFY, self.pair, self.runs, self.shard_runs)
+
+    @property
+    def watch(self) -> Watch:
+        """What counts them."""
+        main, *extra = (partition_from_dict(each) if "bins" in each else event_from_dict(each) for each in self.events)
+        return Watch(main, tuple(extra))
+
+
+class Frozen(Exception):
+    """The certifying runs of an audit are put off: they are noted in its store."""
 
 
 class Recorder:
-    """Numbers the calls of one audit, and keeps what they bring home and what the moment decides.
+    """Numbers the calls of one audit from `first` on, and keeps what they bring home and what the moment decides.
 
-    Without a store it keeps nothing.
+    Without a store it keeps nothing. `freezing`: certifying runs are put off.
     """
 
-    def __init__(self, store: ShardStore | None = None) -> None:
-        self.store = store
-        self._calls = 0
+    def __init__(self, store: ShardStore | None = None, *, first: int = 0, freezing: bool = False) -> None:
+        self.store, self.freezing = store, freezing
+        self.put_off: list[dict[str, Any]] = []
+        self._calls = first
         self._names = Counter[str]()
         self._notes: dict[str, Any] = {} if store is None else store.notes()
 
@@ -85,8 +127,8 @@ class Recorder:
         known = {(each.look, *_place(each.shard)): each for each in self.store.fetch(number)}
         return ShardCall(self, number, digest_of(*question), known)
 
-    def decided(self, name: str) -> int | None:
-        """The number that was decided under this name, when this audit was first driven here."""
+    def decided(self, name: str) -> Any:
+        """What was decided or noted under this name, when this audit was first driven here; None for nothing."""
         return self._notes.get(name)
 
     def note(self, name: str, value: Any) -> None:
@@ -94,6 +136,12 @@ class Recorder:
         if self.store is not None:
             self._notes[name] = value
             self.store.note(name, value)
+
+    def freeze(self, call: FrozenCall) -> NoReturn:
+        """Puts a call off. Raises `Frozen`."""
+        self.put_off.append(asdict(call))
+        self.note(FROZEN, self.put_off)
+        raise Frozen
 
     def decide(self, name: str, choose: Callable[[], int]) -> int:
         """A number that the moment decides, such as by the clock: an audit that is taken up decides alike.
@@ -106,7 +154,7 @@ class Recorder:
         if number is None:
             number = choose()
             self.note(numbered, number)
-        return number
+        return int(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +205,8 @@ class ShardCall:
 
 
 def identity(mechanism: Any, pairs: Iterable[Any]) -> tuple[Any, ...]:
-    """What a session runs, in words and numbers that are the same in every process: names, parameters, digests."""
-    names = [field.name for field in fields(mechanism)] if is_dataclass(mechanism) else ["name"]
+    """What a session runs, in words and numbers that are the same on every machine: names, parameters, digests."""
+    names = [each.name for each in fields(mechanism) if each.name != "folder"] if is_dataclass(mechanism) else ["name"]
     values = [(name, getattr(mechanism, name, None)) for name in names]
     plain = [each for each in values if isinstance(each[1], str | int | float | None)]
     return type(mechanism).__qualname__, plain, [digests_of(pair) for pair in pairs]

@@ -288,6 +288,11 @@ class Database:
         with self._lock, self._translated():
             self._connection.execute(f"PRAGMA busy_timeout = {1000 * PATIENCE_S:.0f}")
 
+    def in_one_file(self) -> None:
+        """Everything is in the file itself, and no log beside it; where nobody else has it open."""
+        with self._lock, self._translated():
+            self._connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+
     @contextmanager
     def _translated(self) -> Iterator[None]:
         try:

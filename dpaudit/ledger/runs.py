@@ -28,6 +28,7 @@ from dpaudit.execution.journal import LOADED, ShardStore, StoredShard
 from dpaudit.ledger.database import LedgerError
 from dpaudit.ledger.results import Ledger
 from dpaudit.mechanisms import Mechanism
+from dpaudit.processes.clusters import ClusterLost
 from dpaudit.processes.tasks import parts_of
 from dpaudit.results.result import AuditResult
 from dpaudit.running.contents import PACKAGE, digest_of, digest_of_file
@@ -277,10 +278,13 @@ def start(ledger: Ledger, sources: Iterable[str], asked: Mapping[str, Any]) -> R
     return Run(ledger, key, lock)
 
 
-def resume(ledger: Ledger, sources: Iterable[str], asked: Mapping[str, Any]) -> Run:
+ANOTHER = "--resume: {why}: this is another run; leave out --resume to begin it"
+
+
+def resume(ledger: Ledger, sources: Iterable[str], asked: Mapping[str, Any], another: str = ANOTHER) -> Run:
     """The newest unfinished run of these spec files, resumed.
 
-    Raises `InvalidSpec` where there is none or it asked something else, naming what; `LedgerError` where another
+    Raises `InvalidSpec` where there is none, or by `another` where it asked something else; `LedgerError` where another
     process drives it.
     """
     rows = _unfinished(ledger, sources)
@@ -291,7 +295,7 @@ def resume(ledger: Ledger, sources: Iterable[str], asked: Mapping[str, Any]) -> 
     before = [(row["id"], json.loads(row["suite"])["asked"]) for row in rows]
     key, known = next((each for each in before if each[1] == asked), before[0])
     if why := differences(known, asked):
-        raise InvalidSpec(f"--resume: {'; '.join(why[:3])}: this is another run; leave out --resume to begin it")
+        raise InvalidSpec(another.format(why="; ".join(why[:3])))
     if (run := taken(ledger, sources, asked)) is not None:
         return run
     (row,) = ledger.rows("SELECT finished FROM runs WHERE id = ?", (key,))
@@ -439,7 +443,7 @@ def resumed_call(path: str | os.PathLike[str], name: str, mechanism: Any, asked:
         try:
             yield call
             call.whole.finish()
-        except LedgerError:
+        except (LedgerError, ClusterLost):
             raise
         except DpAuditError:  # no verdict: the next call begins again
             call.whole.finish()

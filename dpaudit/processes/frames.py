@@ -84,8 +84,8 @@ class Done:
     cpu_s: float = 0.0
     error: tuple[str, str] | None = None
     check_s: float = 0.0
-    alike: bool = False  # a worker that is not ours has compared what it is made of; an older dpaudit says nothing
     accelerated: bool = False  # an accelerator may be at work there
+    place: tuple[str, str, str] | None = None  # host, name and likeness of a worker not ours that is made of the same
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import time
 from collections import ChainMap, deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from functools import partial
 from types import CodeType
@@ -34,6 +34,7 @@ from dpaudit.running import guard
 from dpaudit.running.pieces import Piece
 from dpaudit.running.worker import Job
 
+CLUSTERS = ("dask", "ray", "spark")  # engines of which we ask no joblib
 IN_ONE_PROCESS = ("sequential", "threading")  # pools that run a session in one process
 ISOLATION = ("process", "none")
 OURS = ("dpaudit", "loky")  # backends whose workers are processes of ours
@@ -322,14 +323,17 @@ def check_backend(name: str) -> str:
 
     from dpaudit.processes import backend  # noqa: F401  which registers ours
 
-    if not isinstance(name, str) or name not in {*BACKENDS, *EXTERNAL_BACKENDS}:
-        known = ", ".join(sorted({*BACKENDS, *EXTERNAL_BACKENDS}))
-        raise InvalidSpec(f"backend must be a registered joblib backend ({known}), got {name!r}")
+    known = {*CLUSTERS, *BACKENDS, *EXTERNAL_BACKENDS}
+    if not isinstance(name, str) or name not in known:
+        raise InvalidSpec(f"backend must be a registered joblib backend ({', '.join(sorted(known))}), got {name!r}")
     return name
 
 
 def in_context(n_jobs: int | None, backend: str | None) -> tuple[int, str | None]:
-    """What was not said as `joblib.parallel_config` says it, where the caller is in one; else all processors."""
+    """What was not said as `joblib.parallel_config` says it, where the caller is in one, or the environment does.
+
+    Else there are all processors. An empty backend is none, whatever they say.
+    """
     if "joblib" in sys.modules and (n_jobs is None or backend is None):  # or nobody has said anything there
         from joblib.parallel import BACKENDS, get_active_backend
 
@@ -339,7 +343,8 @@ def in_context(n_jobs: int | None, backend: str | None) -> tuple[int, str | None
         if backend is None:
             name = next((name for name, each in BACKENDS.items() if each is type(active)), None)
             backend = None if name in OURS else name  # loky is what joblib has where nobody says anything
-    return -1 if n_jobs is None else n_jobs, backend
+    backend = os.environ.get("DPAUDIT_BACKEND") if backend is None else backend
+    return -1 if n_jobs is None else n_jobs, backend or None
 
 
 def isolates(isolation: str | None, backend: str | None, *, usual: bool) -> bool:
@@ -369,19 +374,19 @@ def _parallel(
     from joblib import Parallel, delayed
 
     try:
-        while tasks:
-            calls = [delayed(_beside)(os.getpid(), function, *task) for task in tasks]
-            tasks.clear()
-            try:
-                stream: Iterable[Any] = _driven(n_jobs, backend, calls)
-            except ValueError:  # a backend that cannot stream: waves of lists, so that a lost worker loses one wave
-                waves = (calls[start : start + 4 * n_jobs] for start in range(0, len(calls), 4 * n_jobs))
-                stream = itertools.chain.from_iterable(
-                    Parallel(n_jobs, backend=backend, batch_size=1, max_nbytes=None)(wave) for wave in waves
-                )
-            for done in stream:
-                yield then(done)
-                in_time(until)
+        with ExitStack() as opened:
+            while tasks:
+                calls = [delayed(_beside)(os.getpid(), function, *task) for task in tasks]
+                tasks.clear()
+                try:
+                    stream: Iterable[Any] = _driven(n_jobs, backend, calls)
+                except ValueError:  # a backend that cannot stream: waves of lists, so that a lost worker loses one wave
+                    waves = (calls[start : start + 4 * n_jobs] for start in range(0, len(calls), 4 * n_jobs))
+                    parallel = opened.enter_context(Parallel(n_jobs, backend=backend, batch_size=1, max_nbytes=None))
+                    stream = itertools.chain.from_iterable(map(parallel, waves))
+                for done in stream:
+                    yield then(done)
+                    in_time(until)
     except BrokenProcessPool as error:
         raise LostWorker(str(error)) from None
 

@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import pickle
+import socket
 import sys
 import threading
 import time
@@ -15,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import compress
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from dpaudit import errors
 from dpaudit.data.pair import AdjacentPair, SealedPair
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.mechanisms.protocol import Description, Mechanism
-from dpaudit.outputs.canonical import Wanted
+from dpaudit.outputs.canonical import Pilot, Wanted
 from dpaudit.processes.frames import WRITERS, Done, Sending, TaskFailed, answer
 from dpaudit.running import alike, guard
 from dpaudit.running.contents import digest_of_file, is_library
@@ -31,7 +32,7 @@ from dpaudit.running.pieces import Piece
 from dpaudit.running.program import made_of
 from dpaudit.running.streams import Shard
 from dpaudit.running.watch import Reducer
-from dpaudit.running.worker import BatchFailed, Job, Worker, named
+from dpaudit.running.worker import BatchFailed, Job, Worker, likeness, named
 
 _WORKERS = threading.local()
 _KNOWN: set[str] = set()  # modules that were there when a mechanism was last looked at
@@ -62,7 +63,7 @@ def checked(done: Done, job: Job) -> Done:
     """What a task sent; raises the error that it reported, or that a worker not ours says nothing of what it runs."""
     if done.error is not None:
         raise as_error(*done.error)
-    if job.shown and not getattr(done, "alike", False):
+    if job.shown and getattr(done, "place", None) is None:  # of an older one
         raise InvalidSpec(f"a worker has another dpaudit than here, as it does not say which; {alike.CURE}")
     return done
 
@@ -126,9 +127,8 @@ def _done(job: Job, run: Callable[[Worker], tuple[tuple[Shard, Any], ...]]) -> D
         if os.getpid() != process:
             os._exit(1)  # a mechanism forked and came back twice: only the original may answer
         spent = time.thread_time()
-        return Done(
-            results, ran - start, spent - cpu, None, spent - cpu_ran, bool(job.shown), accelerated=on_accelerator()
-        )
+        times = ran - start, spent - cpu, None, spent - cpu_ran
+        return Done(results, *times, accelerated=on_accelerator(), place=worker.place)
     except DpAuditError as error:
         if os.getpid() != process:
             os._exit(1)
@@ -174,20 +174,27 @@ def _state(call: Callable[..., Any]) -> str:
 def worker_for(job: Job) -> Worker:
     """The worker of this thread for a job, opened on first use."""
     known: Worker | None = getattr(_WORKERS, "worker", None)
-    if known is None or known.job.key != job.key or known.job.alone != job.alone:
+    fresh = known is None or known.job.key != job.key or known.job.alone != job.alone
+    if fresh or (job.shown and known is not None and known.place is None):  # forked from the driver, or new
         try:
-            alike.check(job.shown, opened=False)
-            contents = _HELD[job.key] if job.contents is None else job.contents
-            known = Worker.start(job, *(pickle.loads(contents) if isinstance(contents, bytes) else contents))
-            alike.check(job.shown, opened=True)
-        except (DpAuditError, errors.Interrupted):
+            if fresh or known is None:
+                alike.check(job.shown, opened=False)
+                contents = _HELD[job.key] if job.contents is None else job.contents
+                known = Worker.start(job, *(pickle.loads(contents) if isinstance(contents, bytes) else contents))
+            if job.shown:
+                alike.check(job.shown, opened=True)
+                alike_runs = "" if job.sentinel is None else likeness(cast(Pilot, known.run(job.sentinel, None)))
+                known.place = (socket.gethostname(), alike.whereabouts(), alike_runs)
+        except errors.Interrupted:
             raise
         except BaseException as error:
-            where = f"the worker {alike.whereabouts()}" if job.shown else "a worker"
-            raise InvalidSpec(
-                f"the mechanism or its datasets could not be opened in {where} ({named(error)})"
-            ) from None
+            why = f"the mechanism or its datasets could not be opened in a worker ({named(error)})"
+            told = error if isinstance(error, DpAuditError) else InvalidSpec(why)
+            if job.shown:
+                told = type(told)(f"the worker {alike.whereabouts()}: {told}; {alike.CURE}")
+            raise told from None
         _WORKERS.worker = known
+    assert known is not None
     return known
 
 

@@ -1,18 +1,12 @@
 """The workers of an engine, and which of them a piece of work goes to; what it counts is the same on all of them."""
 
-import importlib
-import logging
-import math
 import threading
-import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from typing import Any
 
-from dpaudit.base.installed import lacking
-from dpaudit.errors import InvalidSpec, OutOfTime
-from dpaudit.processes.pools import IN_ONE_PROCESS, OURS, InProcess, Joblib, LostWorker, Pool, Processes, Task, Then
+from dpaudit.errors import InvalidSpec
+from dpaudit.processes import clusters
+from dpaudit.processes.pools import IN_ONE_PROCESS, OURS, InProcess, Joblib, Pool, Processes, Task
 from dpaudit.processes.tasks import FreshTask
 from dpaudit.running.pieces import CHECK_PART, LONGEST_TASK_S
 from dpaudit.running.worker import Job
@@ -23,25 +17,44 @@ TASKS = 4  # for each worker, at least, of work that is shared
 INTERPRETERS = 2  # that fresh processes come from, each with a hash seed of its own
 PER_INTERPRETER = 8  # fresh processes for which one more is started, where so many may run at once
 QUICK_S = 0.01  # up to which it costs little to see after every shard that the datasets are as they were
-LOCAL_SETTINGS = {"distributed.scheduler.allowed-failures": 0, "distributed.worker.daemon": False}
 TASK_S = 0.15  # a task lasts about this long: scheduling stays under half a percent of it
 
 
 class Workers:
-    """One process, `n_jobs` of them, a cluster: each starts when it is first wanted, and all end together."""
+    """One process, `n_jobs` of them, a cluster: all but that start when they are first wanted, and end together.
 
-    def __init__(self, n_jobs: int, backend: str | None, *, silent: bool) -> None:
+    Raises `InvalidSpec` where a cluster cannot be reached.
+    """
+
+    def __init__(self, n_jobs: int, backend: str | None, scheduler: str | None = None, *, silent: bool) -> None:
         self.n_jobs, self.backend = n_jobs, backend
         self.child = Processes(silent=silent).with_threads(1)
         self._processes, self._fresh = Processes(n_jobs, silent=silent), Processes(n_jobs, silent=silent, anew=True)
-        self.cluster = Dask(n_jobs) if backend == "dask" else None
+        self.cluster = None
+        if backend in clusters.KINDS:
+            self.cluster = clusters.connected(backend, scheduler, n_jobs)
+        elif scheduler is not None:
+            raise InvalidSpec(f"scheduler is of a cluster: give backend {' or '.join(clusters.KINDS)} with it")
+
+    @property
+    def width(self) -> int:
+        """How many tasks run at a time."""
+        return self.n_jobs if self.cluster is None else self.cluster.width
+
+    @property
+    def ended(self) -> str:
+        """What is said where workers of a cluster were lost again and again; empty of our own."""
+        return "" if self.cluster is None else clusters.ENDED.format(name=self.cluster.name)
+
+    @property
+    def told(self) -> str:
+        """Who is at work, where that is a cluster."""
+        return "" if self.cluster is None else f"on {self.cluster.told}"
 
     def close(self) -> None:
         """Ends them at once."""
         for each in (self.child, self._processes, self._fresh):
             each.close()
-        if self.cluster is not None:
-            self.cluster.close()
 
     def end(self) -> None:
         """Ends what is at work in processes of ours; others start when they are asked for."""
@@ -84,8 +97,10 @@ class Workers:
         """
         if self.backend in OURS:
             return self._processes
+        if self.cluster is not None:  # what hardly lasts longer than its way there stays here
+            return home(1) if 0.0 < work_s < clusters.FROM_S else self.cluster
         if self.backend is not None and self.backend not in IN_ONE_PROCESS:
-            return self.cluster or Joblib(self.backend, self.n_jobs)
+            return Joblib(self.backend, self.n_jobs)
         if self.n_jobs == 1 or self.backend == "sequential":
             return home(1)
         if self.backend == "threading":
@@ -103,8 +118,9 @@ class Workers:
             return 1
         if run_s <= 0.0:
             return runs
-        fair = max(1, runs // (TASKS * self.n_jobs)) if shared else runs
-        return max(1, min(fair, int(max(TASK_S, min(LONGEST_TASK_S, CHECK_PART * check_s)) / run_s)))
+        fair = max(1, runs // (TASKS * self.width)) if shared else runs
+        task_s = TASK_S if self.cluster is None else self.cluster.link.task_s
+        return max(1, min(fair, int(max(task_s, min(LONGEST_TASK_S, CHECK_PART * check_s)) / run_s)))
 
     def home(self, threads: int, *, outside: bool, limited: bool) -> Pool:
         """Threads of the one process of the mechanism, if it is to run `outside`; else of this one."""
@@ -113,85 +129,3 @@ class Workers:
         if limited and threading.current_thread() is not threading.main_thread():
             return self._processes  # an alarm needs the main thread of a process
         return InProcess(threads)
-
-
-class Dask:
-    """The workers of a dask cluster: the one that the program is connected to, or that dask's own settings name.
-
-    Where there is neither, a cluster of this machine's processes is made, and ended with the engine. Connected when it
-    first runs something.
-    """
-
-    name = "dask"
-
-    def __init__(self, n_jobs: int) -> None:
-        self.n_jobs = n_jobs
-        self._client: Any = None
-        self._cluster: Any = None
-
-    def run(
-        self, function: Callable[..., Any], tasks: list[Task], until: float = math.inf, then: Then = lambda done: done
-    ) -> Iterator[Any]:
-        if self._client is None:
-            self._client = self._connect()
-        client = self._client
-        distributed: Any = importlib.import_module("distributed")
-        lost = (distributed.KilledWorker, distributed.client.FutureCancelledError, distributed.comm.CommClosedError)
-
-        futures: list[Any] = []
-
-        def submitted() -> list[Any]:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # a mechanism may be large, and goes with each task
-                fresh = [client.submit(function, *task, pure=False) for task in tasks]
-            tasks.clear()
-            futures.extend(fresh)
-            return fresh
-
-        try:
-            left_s = None if until == math.inf else max(0.0, until - time.monotonic())
-            done = distributed.as_completed(submitted(), loop=client.loop, timeout=left_s)
-            for future in done:
-                yield then(future.result())
-                future.release()
-                done.update(submitted())
-        except TimeoutError:
-            raise OutOfTime from None
-        except lost as error:
-            raise LostWorker(str(error)) from None
-        finally:
-            with suppress(Exception):  # a lost scheduler cancels nothing
-                client.cancel(futures)
-
-    def close(self) -> None:
-        """Ends the cluster that was made here; one that was there stays."""
-        for each in (self._client, self._cluster):
-            if each is not None and self._cluster is not None:
-                with suppress(Exception):
-                    each.close()
-        self._client = self._cluster = None
-
-    def _connect(self) -> Any:
-        try:
-            distributed: Any = importlib.import_module("distributed")
-        except ImportError:
-            raise lacking('backend "dask" needs dask.distributed, which is not installed here', "dask") from None
-        with suppress(ValueError):  # the program has none
-            return distributed.default_client()
-        settings: Any = importlib.import_module("dask.config")
-        address = settings.get("scheduler-address", None)
-        if address is not None:
-            try:
-                return distributed.Client(address, set_as_default=False)
-            except (OSError, ValueError) as error:
-                raise InvalidSpec(f"the dask scheduler at {address} cannot be reached ({error})") from None
-        with settings.set(LOCAL_SETTINGS):
-            self._cluster = distributed.LocalCluster(
-                n_workers=self.n_jobs,
-                threads_per_worker=1,
-                processes=True,
-                dashboard_address=None,
-                silence_logs=logging.CRITICAL,
-                memory_limit=0,
-            )
-            return distributed.Client(self._cluster, set_as_default=False)

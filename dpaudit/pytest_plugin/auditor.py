@@ -178,7 +178,7 @@ class Auditor:
     ) -> AuditResult:
         arguments = _arguments(mechanism, asked)
         working = {key: arguments.pop(key) for key in WORKING}
-        workers, backend, ledger, shown = (working[key] for key in ("n_jobs", "backend", "ledger", "progress"))
+        workers, ledger, shown = (working[key] for key in ("n_jobs", "ledger", "progress"))
         if "n_jobs" not in options:
             workers = 1 if self.session.shared else workers if settings.jobs is None else settings.jobs
         question = pose(**arguments)
@@ -186,7 +186,7 @@ class Auditor:
         # a process of its own: what one mechanism leaves behind in it is gone before the next test
         with (
             by_value(self.session.modules, (question.mechanism, question.pairs)),
-            Engine(workers, backend, supervised=True, isolation=question.isolation) as engine,
+            Engine(workers, supervised=True, **question.where) as engine,
             watching(1, name, shown=shown, below=self.session.terminal) as watcher,
             journal(question, ledger, name) as call,
         ):

@@ -39,7 +39,7 @@ def check(wanted: Shown, *, opened: bool) -> None:
         actual = _part(name) if opened and name not in versions else versions.get(name)
         if actual is not None and actual != value:
             theirs = f"{name} {actual.lstrip('#')}" if actual.lstrip("#") else f"no {name}"
-            raise InvalidSpec(f"the worker {whereabouts()} has {theirs}, and here it is {value.lstrip('#')}; {CURE}")
+            raise InvalidSpec(f"it has {theirs}, and here it is {value.lstrip('#')}")
 
 
 def whereabouts() -> str:

@@ -38,9 +38,9 @@ OF_PYTHON = {
 }  # of a class, entries without information, or different in each process
 CHANGING = re.compile(  # variables that shells, terminals, desktops, schedulers, test runners and libraries set again
     r"KMP_INIT_AT_FORK|KMP_DUPLICATE_LIB_OK|CUDA_MODULE_LOADING|TF2_BEHAVIOR|"  # when joblib and others are loaded
-    r"_|PWD|OLDPWD|SHLVL|COLUMNS|LINES|WINDOWID|DISPLAY|WAYLAND_DISPLAY|XAUTHORITY|STY|INVOCATION_ID|JOURNAL_STREAM|"
+    r"_|PYTHONBREAKPOINT|PWD|OLDPWD|SHLVL|COLUMNS|LINES|WINDOWID|DISPLAY|WAYLAND_DISPLAY|XAUTHORITY|STY|INVOCATION_ID|JOURNAL_STREAM|"
     r"(SSH|XDG|DBUS|GPG|GNOME|GTK|KDE|KONSOLE|DESKTOP|TERM|TMUX|VSCODE|ITERM|WT|WSL|SYSTEMD|MANAGER|JPY|PYDEVD|SLURM|"
-    r"PBS|LSB|GITHUB|RUNNER|ACTIONS|CI|BUILDKITE|GITLAB|PYTEST|COV|COVERAGE|DPAUDIT|LC_TERMINAL)(_.*|PID)?"
+    r"PBS|LSB|SPARK|PYSPARK|RAY|DASK|GITHUB|RUNNER|ACTIONS|CI|BUILDKITE|GITLAB|PYTEST|COV|COVERAGE|DPAUDIT|LC_TERMINAL)(_.*|PID)?"
 )
 
 
@@ -66,6 +66,15 @@ def made_with() -> dict[str, str]:
     """What every mechanism here is run by: Python, ours, and the libraries that decide the numbers."""
     libraries = {name: value for name, value in versions().items() if name not in ("version", "platform", "python")}
     return {**libraries, "Python": versions()["python"], "dpaudit": own_digest()}
+
+
+def portable(parts: Mapping[str, str]) -> dict[str, str]:
+    """The parts that are the same on every machine where the mechanism is: all but the environment's.
+
+    >>> portable({"module far": "#1", "environment variable HOME": "#2", "the environment": "#3"})
+    {'module far': '#1'}
+    """
+    return {name: value for name, value in parts.items() if not name.startswith((VARIABLE, "the environment"))}
 
 
 def changed(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:

@@ -77,6 +77,11 @@ class Watch:
         """The number of sets of `main` and of each of `extra`: 1 for an event, the number of bins of a partition."""
         return tuple(member.sets for member in (self.main, *self.extra))
 
+    @property
+    def integers(self) -> int:
+        """How many counts a shard has, those of `also` apart."""
+        return self._order + order.ORDER
+
     def __call__(self, first: Sample, second: Sample) -> Integers:
         """The counts of outputs whose order is not known: hits and runs alone."""
         look = ShardCounter(self, 0, np.empty(0, np.uint8))

@@ -24,6 +24,7 @@ from dpaudit.outputs.canonical import MESSAGE, Column, Outputs, Pilot, Wanted, c
 from dpaudit.outputs.encode import PRINTED, Lookup, encode_batch, encode_objects, listening, lookup_of, with_printed
 from dpaudit.outputs.exact import FIXED, Encoded, arrays_of, snapshot
 from dpaudit.running import guard
+from dpaudit.running.contents import digest_of
 from dpaudit.running.pieces import Piece, again, outputs_of, state_of, text_of
 from dpaudit.running.streams import Shard, calls, flips, parts, sides_of
 from dpaudit.running.watch import Reducer, Tally, added, begun
@@ -62,11 +63,17 @@ class Probe:
     reproducible: bool
     alone: bool
     pilots: tuple[Pilot, ...] = ()  # the first look, by pair
+    accelerated: bool = False  # by a process that may have an accelerator at work
 
 
 def identical(one: Pilot, other: Pilot) -> bool:
     """Whether two pilots have the same outputs, bit for bit."""
     return _bytes_of(one.first) == _bytes_of(other.first) and _bytes_of(one.second) == _bytes_of(other.second)
+
+
+def likeness(pilot: Pilot) -> str:
+    """A digest of the outputs of a pilot, bit for bit."""
+    return digest_of([repr(_bytes_of(side)) for side in (pilot.first, pilot.second)])
 
 
 def _bytes_of(outputs: Outputs) -> list[tuple[Any, bytes, bytes]]:
@@ -88,6 +95,7 @@ class Job:
     own_process: bool = False  # the worker may be ended
     isolated: bool = False  # what it makes is counted by its host
     shown: tuple[tuple[str, str], ...] = ()  # what a worker that dpaudit did not start must have too, by `alike`
+    sentinel: Shard | None = None  # which that runs first, to show that its outputs are those of the driver
 
 
 @dataclass
@@ -103,6 +111,7 @@ class Worker:
     space: Bytes = field(default_factory=lambda: np.empty(0, np.uint8))
     last: Any = None  # what the last batched call returned
     going: tuple[Shard, int, Any] | None = None  # the shard whose part came last, where that ended, and its stream
+    place: tuple[str, str, str] | None = None  # of one that dpaudit did not start: its host, name and `likeness`
 
     @classmethod
     def start(cls, job: Job, mechanism: Mechanism, pairs: tuple[AdjacentPair | SealedPair, ...]) -> "Worker":

@@ -173,7 +173,8 @@ class SpecQuestion(Question):
 
     def identity(self) -> dict[str, Any]:
         """The whole question as it is known before a mechanism is imported, for the run that it is part of."""
-        mechanism = {each: getattr(self.mechanism, each) for each in self.mechanism.__dataclass_fields__}  # type: ignore[attr-defined]
+        known = self.mechanism.__dataclass_fields__  # type: ignore[attr-defined]
+        mechanism = {each: getattr(self.mechanism, each) for each in known if each != "folder"}
         return {
             **Question.identity(self),
             "mechanism": [type(self.mechanism).__name__, mechanism],

@@ -192,6 +192,7 @@ def sweep(
     record: Callable[[AuditResult], object] | None = None,
     n_jobs: int | None = None,
     backend: str | None = None,
+    scheduler: str | None = None,
     isolation: str | None = None,
     progress: Callable[[Fields], object] | bool | None = None,
 ) -> Sweep:
@@ -227,7 +228,7 @@ def sweep(
         options={name: axis(given[key]) for name, key in SWEEP_KEYS.items() if key in given},
         prove=prove,
     )
-    engine = partial(Engine, n_jobs, backend, isolation=isolation)
+    engine = partial(Engine, n_jobs, backend, scheduler, isolation=isolation)
     return run_sweep(grid, engine, ledger=ledger, record=record, progress=progress)
 
 

@@ -271,6 +271,19 @@ def test_a_report_says_which_code_made_it() -> None:
     assert all(f"]({report}/" in listed and f"`make {report}`" in listed for report in MADE_OF)
 
 
+def test_the_parts_that_a_page_counts_by_hand_make_a_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("counts.py").write_text("def noisy(data, rng):\n    return data + rng.laplace()\n")
+    asked = AUDIT.replace("m:f", "counts:noisy") + "runs = 20_000\n"
+    Path("spec.toml").write_text(f'schema = "dpaudit.audit/1"\n[[audit]]\n{asked}')
+    (block,) = (each for each in blocks(DOCS / "how/cluster.md") if each.title == "run by the tests")
+    for line in block.text.splitlines():
+        assert exit_code(shlex.split(line)[2:]) == 0, f"{line}: {capfd.readouterr().err}"
+    assert Path("report/index.html").exists()
+
+
 def test_other_programs_are_those_that_a_reader_has() -> None:
     assert {words[0] for _, words in SHOWN} <= {"dpaudit", "pytest", "python3", "python"}
 

@@ -99,7 +99,7 @@ def test_a_killed_run_goes_on_and_ends_as_if_nothing_had_been(dpaudit: Command, 
     assert not LEDGER.exists()
     ended = interrupted(4, "--seed", "3")
     assert ended.code == 130
-    command = "dpaudit run spec.toml --report out --format json --seed 3 --jobs 1 --no-progress --resume"
+    command = "dpaudit run spec.toml --report out --format json --jobs 1 --no-progress --seed 3 --resume"
     assert ended.err.lstrip() == f"interrupted: 0 of 2 audits finished; go on with: {command}\n"
     started = dpaudit("run", suite, "--tag", "none")
     assert (started.code, "note:" in started.err) == (5, False)

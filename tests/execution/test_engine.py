@@ -293,3 +293,35 @@ def test_10_000_workers_have_shards_and_a_driver_holds_them_with_ease() -> None:
     assert {size % 8 for each in sizes.values() for size in each} == {0}
     for kind, size in ((f"{ADAPTED}opendp", 1 << 15), ("command", 1 << 18), ("built in the worker", 1 << 18)):
         assert plan(replace(spec, runs=10**8), replace(wrap(noisy).describe(), kind=kind)).shard_runs == size
+
+
+def records(data: float, rng: np.random.Generator) -> Any:
+    drawn = float(rng.laplace())
+    return {
+        "a": drawn,
+        "b": [data, None, "no" if drawn > 0.0 else b"yes"],
+        "c": (int(drawn), drawn > 0.0, float("nan")),
+    }
+
+
+def narrow(data: float, runs: int, rng: np.random.Generator) -> Any:
+    return rng.laplace(size=(runs, 3)).astype(np.float32), rng.integers(9, size=runs) > 4
+
+
+def test_the_likeness_of_first_runs_is_the_same_wherever_they_are_made() -> None:
+    """Else a worker of others, who counts in its own process, would be told as one with other outputs."""
+    for mechanism in (
+        wrap(noisy),
+        wrap(few_values),
+        wrap(mixed),
+        wrap(records),
+        wrap(batched(many)),
+        wrap(batched(narrow)),
+    ):
+        found = set()
+        for way in ({}, {"supervised": True}, {"supervised": True, "isolation": "none"}, {"isolation": "process"}):
+            with Engine(1, **way) as engine, engine.session(mechanism, (AdjacentPair(10.0, 9.0),), 3, None) as session:
+                session.probe(256)
+                found.add(session.sentinel)
+        ((_, likeness),) = found
+        assert likeness, mechanism

@@ -40,7 +40,7 @@ class Killer(Progress):
     def advance(self, runs: int, seconds: float = 0.0, *, stored: bool = False) -> None:
         if self.engine is not None and not self.killed:
             pool: Any = self.engine.workers.cluster
-            self.killed = min(pool._client.run(os.getpid).values())
+            self.killed = min(pool.link._client.run(os.getpid).values())
             os.kill(self.killed, signal.SIGKILL)
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, Union
+from typing import Annotated, Any, ClassVar, Literal, TypedDict, Union
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -28,6 +28,15 @@ from dpaudit.results.observations import FAR, PLACES, Control
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 
+
+class HostRuns(TypedDict):
+    """A machine whose workers dpaudit has not started: how many these are, or parts of a plan, and their runs."""
+
+    host: str
+    workers: int
+    runs: int
+
+
 PROVENANCE = (  # keys of what may differ between equal audits, in their order; none of them must be there
     ("version python numpy scipy joblib statsmodels scikit-learn platform started", str),
     ("wall_s cpu_s", NotNegative),
@@ -39,7 +48,8 @@ PROVENANCE = (  # keys of what may differ between equal audits, in their order; 
     ("file", str | None),
     ("line", Count | None),
     ("command source commit", str | None),
-    ("interruptions chosen_runs", Count),
+    ("interruptions chosen_runs parts", Count),
+    ("hosts", list[HostRuns]),
     ("exceptions reasons record", dict[str, str]),
     ("excerpt", list[str]),
     ("digest assumed", str),

@@ -80,7 +80,7 @@ BUDGET = {
     "results": 2_630,
     "account": 3_750,
     "running": 2_280,
-    "processes": 2_660,
+    "processes": 2_670,
     "execution": 1_030,
     "search": 4_070,
     "scores": 3_200,

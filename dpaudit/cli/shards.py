@@ -36,7 +36,7 @@ from dpaudit.spec.settings import read_settings
 
 def freeze(call: PlanCommand, path: Path) -> int:
     """Probes and searches, and freezes what is left: the certifying runs, in so many parts."""
-    given, begun = layers(call), path.with_name(f".{path.name}.freezing")
+    given, raw = layers(call), path.with_name(f".{path.name}.freezing")
     parts = 1 if call.parts is None else validate.whole("--parts", call.parts, least=1)
     check_writable("--freeze", str(path))
     if found_at(path) is not None:
@@ -46,13 +46,13 @@ def freeze(call: PlanCommand, path: Path) -> int:
     known = {name: getattr(call, name) for name in ("paths", "tags", "only")}
     told = {name: list(value) for name, value in known.items()}
     asked = {"parts": parts, "options": dict(given.command), **told}
-    for left in path.parent.glob(f"{glob.escape(begun.name)}*"):  # of one that was killed
+    for left in path.parent.glob(f"{glob.escape(raw.name)}*"):  # of one that was killed
         left.unlink()
-    ended = run_suite(_run_command(ledger=str(begun), jobs=call.jobs, quiet=True, **known), given, {BY_HAND: asked})
-    with Ledger(begun) as ledger:
+    ended = run_suite(_run_command(ledger=str(raw), jobs=call.jobs, quiet=True, **known), given, {BY_HAND: asked})
+    with Ledger(raw) as ledger:
         calls = [each for frozen in FrozenPlan.of(ledger).calls.values() for each in frozen]
         ledger.in_one_file()
-    begun.replace(path)
+    raw.replace(path)
     runs, many = sum(each.runs for each in calls), counted(sum(len(each.shards) for each in calls), "shard")
     show(templates.FROZEN.format(plan=path, parts=parts, runs=runs, many=many))
     return ended.exit_code if ended.entries else 0

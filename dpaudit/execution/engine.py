@@ -63,11 +63,12 @@ class Engine:
     """Runs mechanisms on shards; a context manager, and one for many audits.
 
     `n_jobs` counts workers as joblib does (-1: all processors). `backend` is dask, ray, spark or a registered joblib
-    backend, `scheduler` the address of a cluster, which is connected now. What is
-    None is that of `joblib.parallel_config`, where the caller is in one; else there are all processors, and the choice
-    is by the work: sequential under a second of it in all, processes of ours (by the name loky too) else; threads for
-    batched mechanisms that draw noise of their own, cannot be sent, or may use an accelerator. `supervised` keeps every
-    mechanism out of this process; `isolation` is that of `pools.isolates`, usual where supervised: no count changes.
+    backend, `scheduler` the address of a cluster, which is connected now. What is None is that of
+    `joblib.parallel_config`, where the caller is in one, or of the environment; else there are all processors, and the
+    choice is by the work: sequential under a second of it in all, processes of ours (by the name loky too) else;
+    threads for batched mechanisms that draw noise of their own, cannot be sent, or may use an accelerator. `supervised`
+    keeps every mechanism out of this process; `isolation` is that of `pools.isolates`, usual where supervised: no count
+    changes.
     `task_runs` fixes the grouping.
     """
 

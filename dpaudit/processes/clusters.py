@@ -186,8 +186,10 @@ def connected(name: str, address: str | None, n_jobs: int) -> Cluster:
             return Cluster(name, None, n_jobs)
     key = name, address or n_jobs
     known = _CONNECTED.get(key)
-    if known is None or (known.gone is not None and known.look()[0] > 0):
+    if known is None:
         known = _CONNECTED[key] = Cluster(name, address, n_jobs)
+    elif known.gone is not None and known.look()[0] > 0:  # it is there again
+        known.gone = None
     return known
 
 
@@ -228,6 +230,12 @@ def _hushed() -> Iterator[None]:
         os.dup2(kept, 2)
         os.close(kept)
         os.close(nowhere)
+
+
+def check_alone(address: str | None, what: str) -> None:
+    """Raises `InvalidSpec` for an address beside what the program has open: a process has one of these."""
+    if address is not None:
+        raise InvalidSpec(f"the program has a {what} open already: close it, or leave out scheduler {address[:100]!r}")
 
 
 def nothing() -> None:
@@ -304,7 +312,9 @@ class Ray:
             os.environ.setdefault(name, value)  # else it asks something that is no ray for minutes
         self._ray: Any = importlib.import_module("ray")
         self.close: Callable[[], object] = nothing
-        if not self.theirs():
+        if self.theirs():
+            check_alone(address, "ray")
+        else:
             self.close = self._ray.shutdown
             address = address or os.environ.get("RAY_ADDRESS") or "local"
             local = {"num_cpus": n_jobs, "include_dashboard": False} if address == "local" else {}
@@ -349,7 +359,9 @@ class Spark:
         sql: Any = importlib.import_module("pyspark.sql")
         known = self.theirs()
         self.close: Callable[[], object] = nothing
-        if known is None:
+        if known is not None:
+            check_alone(address, "Spark session")
+        else:
             master = address or f"local[{n_jobs}]"
             if master.startswith("local"):
                 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -19,7 +19,7 @@ import dpaudit
 from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.options import precedence
 from dpaudit.processes import clusters
-from dpaudit.processes.clusters import KINDS, Cluster, ClusterLost, connected, parsed
+from dpaudit.processes.clusters import KINDS, Cluster, ClusterLost, check_alone, connected, parsed
 from tests.cases import for_each
 
 
@@ -108,7 +108,7 @@ def test_a_scheduler_that_is_gone_ends_the_audit_and_every_later_one_at_once(lin
     with pytest.raises(ClusterLost):
         audited(backend="dask")
     assert time.monotonic() - before < 5.0
-    link.there, link.broken = 2, staticmethod(lambda task: None)  # and once it is there again, it is connected anew
+    link.there, link.broken = 2, staticmethod(lambda task: None)  # and once it is there again, it is asked again
     assert audited(backend="dask").provenance["hosts"]
 
 
@@ -234,3 +234,9 @@ def test_the_program_goes_before_the_environment(link: type[Pretended], monkeypa
     monkeypatch.setenv("DPAUDIT_BACKEND", "dask")
     with joblib.parallel_config(backend="threading", n_jobs=2):
         assert "hosts" not in audited().provenance
+
+
+def test_an_address_beside_what_is_open_is_refused_and_not_left_unused() -> None:
+    check_alone(None, "ray")
+    with pytest.raises(InvalidSpec, match="the program has a ray open already: close it, or leave out sched"):
+        check_alone("auto", "ray")

@@ -1,0 +1,315 @@
+"""Where numbers of an output are something of the data plus a draw: `y = f + c z`, exactly, in every replay.
+
+Replays differ in their draws alone, so `f` and `c` are what the data makes of an output. A draw may also be the
+transform of a uniform one, a product with a sign, or the difference of two; what is rounded, clipped or left out below
+a threshold after the noise is fitted as far as it shows, and a ratio of two noisy numbers by its two parts.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+
+from dpaudit.base.arrays import Bools, Reals
+from dpaudit.recording.sources import Draw
+
+Element = tuple[str, str, int, int]  # place, call, number of the call there, and place among its values
+MOST_PAIRS, MOST_SCALARS, FEWEST_SHOWN = 16, 64, 5  # blocks that are paired; elements tried one by one; values to fit
+LOOSE = 2.0**12  # ulps of what was computed by logarithms, above those of sums
+ULPS = 64.0  # of the largest number in a sum, that rounding may take
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Feature:
+    """Noise of one law: its standard form in every replay, and location and scale there as they were drawn.
+
+    `values[replays, size]` are what was drawn; `elements` the draws that each value is made of.
+    """
+
+    law: str
+    values: Reals
+    loc: Reals  # [size]
+    scale: Reals
+    more: tuple[Any, ...]
+    elements: tuple[tuple[Element, ...], ...]
+    place: str
+    call: str
+    loose: float = 1.0
+    simple: bool = True  # one draw, as it was drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The law of one number of an output on one dataset: location (within `error`), scale, and the draws it is made of."""
+
+    law: str
+    location: float
+    scale: float
+    error: float
+    more: tuple[Any, ...]
+    elements: tuple[Element, ...]
+    slope: float
+    place: str
+    call: str
+    at_most: bool = False
+
+
+def features_of(tapes: Sequence[Sequence[Draw]]) -> list[Feature]:
+    """The draws that every replay on one dataset made, and what else noise is often made of, from them."""
+    runs = [{(each.place, each.call, each.number): each for each in draws} for draws in tapes]
+    base: list[Feature] = []
+    for key, first in runs[0].items():
+        same = [run.get(key) for run in runs]
+        if first.values.size == 0 or any(each is None or each.values.size != first.values.size for each in same):
+            continue
+        size, several = first.values.size, [each for each in same if each is not None]
+        values = np.stack([each.values for each in several])
+        loc, scale = (_spread(getattr(first, name), first) for name in ("loc", "scale"))
+        if loc is None or scale is None or any(not _alike(each, first) for each in several):
+            continue
+        elements = tuple(((*key, place),) for place in range(size))
+        base.append(Feature(first.law, values, loc, scale, first.more, elements, first.place, first.call))
+    derived = [each for feature in base for each in _transforms(feature)]
+    few = [each for each in (*base, *derived) if each.law in ("exponential", "geometric", "gamma", "uniform", "normal")]
+    return [*base, *derived, *_pairs(few, base)]
+
+
+def _alike(one: Draw, other: Draw) -> bool:
+    """Whether two replays drew by one law: what is drawn by the draws before is no noise of a fixed law."""
+    with np.errstate(all="ignore"):
+        same = np.array_equal(one.loc, other.loc) and np.array_equal(one.scale, other.scale)
+    return bool(same) and one.law == other.law and repr(one.more) == repr(other.more)
+
+
+def _spread(value: Any, draw: Draw) -> Reals | None:
+    try:
+        return np.broadcast_to(np.asarray(value, float), draw.shape).ravel()
+    except (ValueError, TypeError):
+        return None
+
+
+def _derived(of: Feature, law: str, values: Reals, **more: Any) -> Feature:
+    size = values.shape[1]
+    told = {"place": of.place, "call": of.call, "elements": of.elements, "more": (), "loose": LOOSE, **more}
+    return Feature(law, values, np.zeros(size), np.ones(size), simple=False, **told)
+
+
+def _transforms(of: Feature) -> Iterator[Feature]:
+    """Noise that programs make of uniform numbers, by the inverse of its distribution function."""
+    from scipy.special import ndtri
+
+    if of.law != "uniform" or not np.all(of.scale != 0.0):
+        return
+    with np.errstate(all="ignore"):
+        t = (of.values - of.loc) / of.scale
+        yield _derived(of, "exponential", -np.log(t))
+        yield _derived(of, "exponential", -np.log1p(-t))
+        yield _derived(of, "laplace", np.sign(t - 0.5) * np.log1p(-np.abs(2.0 * t - 1.0)))
+        yield _derived(of, "gumbel", -np.log(-np.log(t)))
+        yield _derived(of, "logistic", np.log(t) - np.log1p(-t))
+        yield _derived(of, "normal", ndtri(t))
+
+
+def _pairs(few: list[Feature], base: list[Feature]) -> Iterator[Feature]:
+    """Differences of two draws of one law, and a sign times an exponential draw."""
+    if len(few) <= 3 * MOST_PAIRS:
+        for place, one in enumerate(few):
+            for other in few[place + 1 :]:
+                fits = (
+                    one.law == other.law and one.values.shape == other.values.shape and one.elements != other.elements
+                )
+                same = fits and np.array_equal(one.scale, other.scale) and repr(one.more) == repr(other.more)
+                laws = {"exponential": "laplace", "geometric": "discrete laplace"}
+                if same and one.law in laws and (one.simple or one.loose == other.loose):
+                    both = tuple(a + b for a, b in zip(one.elements, other.elements, strict=True))
+                    values = (one.values - other.values) / (one.scale if one.law == "exponential" else 1.0)
+                    yield _derived(one, laws[one.law], values, elements=both, more=one.more, loose=one.loose)
+    signs = [(each, _signs(each)) for each in base if each.law in ("uniform", "integers", "binomial", "choice")]
+    for one in [each for each in few if each.law == "exponential"][:MOST_PAIRS]:
+        for other, sign in signs[:MOST_PAIRS]:
+            if sign is not None and sign.shape == one.values.shape and other.elements != one.elements:
+                both = tuple(a + b for a, b in zip(one.elements, other.elements, strict=True))
+                yield _derived(one, "laplace", sign * one.values / one.scale, elements=both)
+
+
+def _signs(of: Feature) -> Reals | None:
+    if of.law == "uniform":
+        return np.where(of.values < of.loc + 0.5 * of.scale, -1.0, 1.0)
+    values = np.unique(of.values)
+    return np.where(of.values == values[0], -1.0, 1.0) if len(values) == 2 else None
+
+
+# --- fits of single numbers --------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Fitter:
+    """Fits of the numbers of an output on one dataset; `ends` marks the replays at the ends of laws.
+
+    `roughness` is the unit in the last place of the numbers, relative: 2^-52 for doubles.
+    """
+
+    features: list[Feature]
+    ends: Bools
+
+    def fit(self, numbers: Reals, shown: Bools, roughness: float) -> list[Noise | None]:
+        """The noise of each number, `numbers[replays, size]`, None where it is not understood.
+
+        `shown[replays, size]`: whether a number was there, in that replay.
+        """
+        result: list[Noise | None] = [None] * numbers.shape[1]
+        with np.errstate(all="ignore"):
+            whole = np.flatnonzero(shown.all(axis=0))
+            for place, noise in self._matched(numbers[:, whole], roughness):
+                result[whole[place]] = noise
+            for place in [place for place, noise in enumerate(result) if noise is None][:MOST_SCALARS]:
+                y, there = numbers[:, place], shown[:, place]
+                if len(np.unique(y[there & ~self.ends])) >= 2:
+                    result[place] = self._partly(y, there, place, numbers.shape[1], roughness)
+        return result
+
+    def _matched(self, numbers: Reals, roughness: float) -> Iterator[tuple[int, Noise]]:
+        """Numbers that are data plus one draw: the differences of replays are in one ratio."""
+        plain = np.flatnonzero(~self.ends)
+        if numbers.shape[1] == 0 or len(plain) < 4:
+            return
+        steps = numbers[plain[1:3]] - numbers[plain[0]]
+        bank = [(feature, place) for feature in self.features for place in range(feature.values.shape[1])]
+        if not bank:
+            return
+        values = np.concatenate([each.values for each in self.features], axis=1)
+        moves = values[plain[1:3]] - values[plain[0]]
+        signature = moves[1] / moves[0]
+        order = np.argsort(signature)
+        rising = signature[order]
+        for place in np.flatnonzero(steps[0] != 0.0):
+            ratio = steps[1, place] / steps[0, place]
+            for reach in (1e-9, 1e-5):
+                wide = reach * max(1.0, abs(ratio))
+                near = order[np.searchsorted(rising, ratio - wide) : np.searchsorted(rising, ratio + wide, "right")]
+                fits = (self._line(numbers[:, place], bank[each], None, roughness) for each in near[:MOST_SCALARS])
+                if noise := next((each for each in fits if each is not None), None):
+                    yield int(place), noise
+                    break
+
+    def _line(self, y: Reals, of: tuple[Feature, int], rows: Bools | None, roughness: float) -> Noise | None:
+        """The noise where `y = f + c z` in all rows, to within the roundings of sums."""
+        feature, place = of
+        z = feature.values[:, place]
+        use = np.isfinite(y) & np.isfinite(z) if rows is None else rows & np.isfinite(z)
+        plain = np.flatnonzero(use & ~self.ends)
+        if len(plain) < FEWEST_SHOWN - 1 or (rows is None and not use[~self.ends].all()):
+            return None
+        low, high = plain[np.argmin(z[plain])], plain[np.argmax(z[plain])]
+        slope = (y[high] - y[low]) / (z[high] - z[low])
+        if not np.isfinite(slope) or slope == 0.0:
+            return None
+        if abs(abs(slope) - 1.0) < 1e-9:
+            slope = np.sign(slope)
+        rest = y - slope * z
+        ulps = ULPS * feature.loose * roughness
+        f = float(np.median(rest[plain]))
+        if np.any(np.abs(rest - f)[use] > ulps * np.maximum(np.abs(y), np.abs(slope * z) + abs(f))[use]):
+            return None
+        error = 4.0 * roughness * feature.loose * float(np.max(np.abs(y[plain])) + abs(f)) / np.sqrt(len(plain))
+        return self._noise(feature, place, f, float(slope), error)
+
+    def _noise(
+        self, feature: Feature, place: int, f: float, slope: float, error: float, *, at_most: bool = False
+    ) -> Noise:
+        location, scale = f + slope * float(feature.loc[place]), abs(slope) * float(feature.scale[place])
+        law = f"-{feature.law}" if slope < 0.0 and feature.law in ("exponential", "gumbel", "gamma") else feature.law
+        at = feature.place, feature.call
+        return Noise(law, location, scale, error, feature.more, feature.elements[place], slope, *at, at_most)
+
+    def _partly(self, y: Reals, there: Bools, place: int, size: int, roughness: float) -> Noise | None:
+        """Noise that was rounded or clipped afterwards, or is shown where it is large enough."""
+        candidates = [
+            (feature, at)
+            for feature in self.features
+            for at in ((place,) if feature.values.shape[1] == size else range(feature.values.shape[1]))
+        ][: 4 * MOST_SCALARS]
+        for way in (self._clipped, self._rounded):
+            for each in candidates:
+                if (noise := way(y, there, each, roughness)) is not None:
+                    return noise
+        return None
+
+    def _clipped(self, y: Reals, there: Bools, of: tuple[Feature, int], roughness: float) -> Noise | None:
+        """What is outside two ends is at them, or below a threshold is left out, and all else is data plus a draw."""
+        shown = y[there]
+        low, high = np.min(shown), np.max(shown)
+        inside = there & ~(((y == low) & (np.sum(shown == low) > 1)) | ((y == high) & (np.sum(shown == high) > 1)))
+        if inside.all() or np.sum(inside & ~self.ends) < FEWEST_SHOWN:
+            return None
+        noise = self._line(y, of, inside, roughness)
+        if noise is None:
+            return None
+        z = of[0].values[:, of[1]]
+        whole = noise.slope * z + (noise.location - noise.slope * of[0].loc[of[1]])
+        out = ~inside
+        slack = 1e-6 * (abs(low) + abs(high))
+        beyond = np.where(there, np.where(y == low, whole <= low + slack, whole >= high - slack), True)
+        absent = whole[~there]
+        one_side = absent.size == 0 or absent.max() <= whole[there].min() or absent.min() >= whole[there].max()
+        if not (np.all(beyond[out]) and one_side):
+            return None
+        return Noise(*(getattr(noise, name) for name in Noise.__slots__[:-1]), at_most=True)
+
+    def _rounded(self, y: Reals, there: Bools, of: tuple[Feature, int], roughness: float) -> Noise | None:
+        """What lies on a grid, with data plus a draw never further off than the grid is wide."""
+        if not there.all():
+            return None
+        levels = np.unique(y[~self.ends])
+        grid = float(np.min(np.diff(levels)))
+        off = np.abs((levels - levels[0]) / grid - np.round((levels - levels[0]) / grid))
+        if len(levels) < 3 or np.any(off > 1e-6) or of[0].law in ("integers", "choice", "an order"):
+            return None
+        z = of[0].values[:, of[1]]
+        for slope in (1.0, -1.0):
+            rest = (y - slope * z)[np.isfinite(z) & (np.abs(z) < 1e12)]
+            if len(rest) > FEWEST_SHOWN and np.ptp(rest) <= grid * (1.0 + 1e-9):
+                middle = 0.5 * float(rest.min() + rest.max())
+                return self._noise(*of, middle, slope, 0.5 * (grid - float(np.ptp(rest))) + 1e-9 * grid, at_most=True)
+        return None
+
+    def sums(self, y: Reals) -> dict[Element, tuple[float, Feature, int]] | None:
+        """The draws that a number is a sum of, each with its factor; None where it is none, or of too many."""
+        plain = ~self.ends
+        bank = [(each, place) for each in self.features if each.simple for place in range(each.values.shape[1])]
+        if not 2 <= len(bank) <= int(plain.sum()) - 3:
+            return None
+        columns = np.stack([each.values[:, place] for each, place in bank] + [np.ones(len(y))], axis=1)
+        good = np.isfinite(columns).all(axis=1) & np.isfinite(y)
+        if not good[plain].all():
+            return None
+        found = np.linalg.lstsq(columns[plain], y[plain], rcond=None)[0]
+        found[np.abs(found) < 1e-9 * np.max(np.abs(found[:-1]), initial=0.0)] = 0.0
+        found[np.abs(found - np.round(found)) < 1e-9] = np.round(found[np.abs(found - np.round(found)) < 1e-9])
+        size = np.abs(columns * found).sum(axis=1)
+        if np.any(np.abs(columns @ found - y)[good] > 1e-9 * size[good]):
+            return None
+        used = {each.elements[at][0]: (float(c), each, at) for (each, at), c in zip(bank, found[:-1], strict=True) if c}
+        return used if len(used) >= 2 else None
+
+    def ratio(self, y: Reals, roughness: float) -> tuple[Noise, Noise] | None:
+        """Numerator and denominator of a ratio of two noisy numbers: y (n + z) = s + c w in all replays."""
+        bank = [(each, place) for each in self.features for place in range(each.values.shape[1])][:MOST_PAIRS]
+        plain = ~self.ends & np.isfinite(y)
+        for (above, a), (below, b) in permutations(bank, 2):
+            w, z = above.values[:, a], below.values[:, b]
+            columns = np.stack([-y, np.ones(len(y)), w], axis=1)
+            rows = plain & np.isfinite(w) & np.isfinite(z)
+            if rows.sum() < FEWEST_SHOWN + 2 or above.elements[a] == below.elements[b]:
+                continue
+            n, s, c = np.linalg.lstsq(columns[rows], (y * z)[rows], rcond=None)[0]
+            gap = np.abs(y * (n + z) - s - c * w)
+            size = np.abs(y * n) + np.abs(y * z) + abs(s) + np.abs(c * w)
+            sure = np.isfinite(gap) & np.isfinite(size)
+            if c != 0.0 and np.all(gap[rows] <= 1e-9 * size[rows]) and np.all(gap[sure] <= 1e-7 * size[sure]):
+                error = 1e-9 * float(np.max(size[rows]))
+                upper = self._noise(above, a, s, c, error, at_most=True)
+                return upper, self._noise(below, b, n, 1.0, error, at_most=True)
+        return None

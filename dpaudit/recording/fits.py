@@ -42,7 +42,7 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The law of one number of an output on one dataset: location (within `error`), scale, and the draws it is made of."""
+    """The law of one number of an output on one dataset: location (within `error`), scale, and its draws."""
 
     law: str
     location: float

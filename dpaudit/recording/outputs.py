@@ -17,7 +17,7 @@ PLAIN = {bool: "bool", int: "int", float: "float", str: "text", bytes: "bytes", 
 
 @dataclass(slots=True, eq=False)
 class Apart:
-    """One output: `numbers` by path, `facts` (text, types, lengths, keys, how it ended), and the coarsest float type."""
+    """One output: `numbers` by path, `facts` (text, types, lengths, keys, how it ended), coarsest float."""
 
     numbers: dict[str, Reals] = field(default_factory=dict)
     facts: dict[str, str] = field(default_factory=dict)

@@ -21,7 +21,7 @@ from dpaudit.errors import DpAuditError, Interrupted
 from dpaudit.recording.fits import Fitter, Noise, features_of
 from dpaudit.recording.losses import Moved, loss, parameter_of
 from dpaudit.recording.outputs import WHOLE, Apart, apart, named, shown
-from dpaudit.recording.sources import CHOICE, Draw, How, Tape, generator, patched, taped
+from dpaudit.recording.sources import CHOICE, GENUINE, Draw, How, Tape, generator, patched, taped
 from dpaudit.results.recorded import Difference, Drawn, Lead, NoiseRecord, Part
 
 PLAIN = 16  # replays with draws as they fall
@@ -71,7 +71,7 @@ def replayed(call: Call, first: Any, second: Any, seed: int) -> Replays:
     """All replays of both datasets, in a random order of sides, so that what changes with time looks like no side."""
     hows: list[How] = [*["plain"] * PLAIN, *ENDS]  # type: ignore[list-item]
     work = [(place, side) for place in range(len(hows)) for side in (0, 1)]
-    order = np.random.Generator(np.random.SFC64([seed, 1])).permutation(len(work)).tolist()
+    order = GENUINE(np.random.SFC64([seed, 1])).permutation(len(work)).tolist()
     rows: dict[tuple[int, int], tuple[Apart, Tape]] = {}
     with patched():
         for place, side in [work[each] for each in order]:
@@ -113,9 +113,9 @@ def _constant(rows: Rows) -> list[str]:
 def analysed(
     call: Call, first: Any, second: Any, *, claim: Claim | None, distance: int = 1, seed: int = 0
 ) -> NoiseRecord:
-    """What recorded noise tells of a mechanism on two datasets, from about 46 runs of `call(data, rng)` in this process.
+    """What recorded noise tells of a mechanism on two datasets, from about 46 runs of `call(data, rng)` here.
 
-    `claim` is the promise for one step, None where there is none; the name of the mechanism and the pair are left empty.
+    `claim` is the promise for one step, None where there is none; the name of the mechanism and the pair stay empty.
     """
     replays = replayed(call, first, second, seed)
     allowed = None if claim is None else claim.at_distance(distance)
@@ -305,7 +305,7 @@ class _Numbers:
         return found
 
     def _apart(self, noises: dict[str, list[Noise]]) -> dict[str, list[Noise]]:
-        """The numbers whose noise is their own: of several that share a draw, all but one go, with a lead if they tell."""
+        """The numbers whose noise is their own: of several that share a draw all but one go."""
         owners: dict[Any, list[str]] = defaultdict(list)
         for name, both in noises.items():
             for side, noise in enumerate(both):

@@ -7,7 +7,6 @@ is drawn where nothing is recorded is noted in words.
 
 import functools
 import hashlib
-import math
 import os
 import random
 import secrets
@@ -18,7 +17,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import Any, Literal
 
 import numpy as np
@@ -304,8 +302,9 @@ def _chosen(among: Any, place: Any, value: Any) -> Any:
 def _generators() -> tuple[Any, Any]:
     """Classes of generators that record: numpy's own, and its legacy one."""
 
-    def init(self: Any, bits: Any = None) -> None:
-        if bits is not None and _TAPES:
+    def init(self: Any, bits: Any) -> None:
+        GENUINE.__init__(self, bits)
+        if _TAPES:
             _TAPES[-1].miss(f"a generator that the mechanism seeds itself ({_place()[1]})")
 
     def reduce(self: Any) -> Any:
@@ -354,7 +353,7 @@ MODERN, OLDER = _generators()
 
 def generator(seed: int) -> Any:
     """A generator that records; what bypasses its calls draws from a stream of the seed."""
-    made = MODERN.__new__(MODERN, np.random.SFC64(seed))
+    made = MODERN.__new__(MODERN)
     GENUINE.__init__(made, np.random.SFC64(seed))
     made.records, made.tape_seed = True, seed
     return made
@@ -371,7 +370,7 @@ def _default_rng(seed: Any = None) -> Any:
 
 
 def _python(base: Any, name: str) -> Callable[..., Any]:
-    """A method of `random.Random`, or of the system's, that records unless its generator was seeded by the mechanism."""
+    """A method of `random.Random`, or of the system's, that records unless the mechanism seeded its generator."""
     title, original = "random" if base is random.Random else "secrets", base.__dict__.get(name) or getattr(base, name)
 
     @functools.wraps(original)
@@ -386,8 +385,8 @@ def _python(base: Any, name: str) -> Callable[..., Any]:
     return call
 
 
-class _PLAIN(random.Random):  # noqa: N801  the methods as they are before anything is recorded
-    pass
+class _PLAIN(random.Random):
+    """The methods as they are before anything is recorded."""
 
 
 for _name in PYTHONS:
@@ -442,7 +441,6 @@ def _torch(torch: Any) -> Iterator[tuple[Any, str, Any]]:
                 return value.copy_(torch.as_tensor(np.array(ends)))
 
             arguments = given[1:] if home is torch.Tensor else given
-            named = {key: each for key, each in named.items()}
             plain = tuple(each.numpy() if hasattr(each, "numpy") else each for each in arguments)
             return recorded(f"torch.{name}", name, draw, like, plain, named)
 

@@ -265,7 +265,7 @@ class Fitter:
         levels = np.unique(y[~self.ends])
         grid = float(np.min(np.diff(levels)))
         off = np.abs((levels - levels[0]) / grid - np.round((levels - levels[0]) / grid))
-        if len(levels) < 3 or np.any(off > 1e-6) or of[0].law in ("integers", "choice", "an order"):
+        if len(levels) < 3 or np.any(off > 1e-6) or of[0].law in ("integers", "choice", "order"):
             return None
         z = of[0].values[:, of[1]]
         for slope in (1.0, -1.0):

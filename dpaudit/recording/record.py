@@ -14,8 +14,8 @@ from dpaudit.execution.engine import Engine, FreshProcesses
 from dpaudit.execution.executor import Retry
 from dpaudit.mechanisms.protocol import Mechanism
 from dpaudit.processes.tasks import FreshTask, worker_for
+from dpaudit.recording.patching import patched
 from dpaudit.recording.replays import analysed
-from dpaudit.recording.sources import patched
 from dpaudit.results.recorded import NoiseRecord
 from dpaudit.running import guard
 from dpaudit.running.streams import Shard, Stage
@@ -34,7 +34,7 @@ def record(
     seed: int = 0,
     run_timeout_s: float | None = None,
 ) -> tuple[NoiseRecord, ...]:
-    """What recorded noise tells of a mechanism, a record for each pair; about 46 runs a pair, in a child process.
+    """What recorded noise tells of a mechanism, a record for each pair; about 47 runs a pair, in a child process.
 
     Raises `InvalidSpec` where the mechanism cannot be opened there, and `UnsoundAudit` where its process ends.
     """

@@ -21,7 +21,8 @@ from dpaudit.errors import DpAuditError, Interrupted
 from dpaudit.recording.fits import Fitter, Noise, features_of
 from dpaudit.recording.losses import Moved, loss, parameter_of
 from dpaudit.recording.outputs import WHOLE, Apart, apart, named, shown
-from dpaudit.recording.sources import CHOICE, GENUINE, Draw, How, Tape, generator, patched, taped
+from dpaudit.recording.patching import patched
+from dpaudit.recording.sources import CHOICE, GENUINE, ORDER, Draw, How, Tape, generator, taped
 from dpaudit.results.recorded import Difference, Drawn, Lead, NoiseRecord, Part
 
 PLAIN = 16  # replays with draws as they fall
@@ -30,7 +31,6 @@ RARE = 1e-290  # what is likelier than this at an end of every law does happen i
 SLACK = 1e-7  # relative: a loss no further above the claim is a rounding of it
 MOST_SHOWN, FIRST_VALUES = 12, 3  # lines of a table; values of a draw in words
 ELSEWHERE = "draws that are not recorded: two runs with the same draws differ on the same data"
-SIZED = "an order"
 
 Call = Callable[[Any, Any], Any]
 Rows = list[tuple[Apart, Tape]]
@@ -74,10 +74,12 @@ def replayed(call: Call, first: Any, second: Any, seed: int) -> Replays:
     order = GENUINE(np.random.SFC64([seed, 1])).permutation(len(work)).tolist()
     rows: dict[tuple[int, int], tuple[Apart, Tape]] = {}
     with patched():
+        run_once(call, first, 0)  # which may import what draws
+    with patched():
         for place, side in [work[each] for each in order]:
             rows[place, side] = run_once(call, (first, second)[side], 1_000 * seed + place, hows[place])
         again = [run_once(call, (first, second)[side], 1_000 * seed) for side in (0, 1)]
-    found = Replays(tuple([rows[place, side] for place in range(len(hows))] for side in (0, 1)), runs=len(work) + 2)  # type: ignore[arg-type]
+    found = Replays(tuple([rows[place, side] for place in range(len(hows))] for side in (0, 1)), runs=len(work) + 3)  # type: ignore[arg-type]
     for side, (output, tape) in enumerate(again):
         before, drawn = found.sides[side][0]
         if _different(output, before) or len(tape.draws) != len(drawn.draws):
@@ -113,7 +115,7 @@ def _constant(rows: Rows) -> list[str]:
 def analysed(
     call: Call, first: Any, second: Any, *, claim: Claim | None, distance: int = 1, seed: int = 0
 ) -> NoiseRecord:
-    """What recorded noise tells of a mechanism on two datasets, from about 46 runs of `call(data, rng)` here.
+    """What recorded noise tells of a mechanism on two datasets, from about 47 runs of `call(data, rng)` here.
 
     `claim` is the promise for one step, None where there is none; the name of the mechanism and the pair stay empty.
     """
@@ -297,7 +299,7 @@ class _Numbers:
             normal = all(of.law == "normal" for _, of, _ in terms)
             sizes = [abs(c) * float(of.scale[at]) for c, of, at in terms]
             widest = int(np.argmax(sizes))
-            c, of, at = terms[widest]
+            c, of, _ = terms[widest]
             scale = math.hypot(*sizes) if normal else sizes[widest]
             elements = tuple(of.elements[at][0] for _, of, at in terms)
             error = 1e-9 * float(np.max(np.abs(y[:PLAIN])) + sum(sizes))
@@ -442,7 +444,7 @@ def _drawn(draws: Sequence[Draw]) -> str:
     first = draws[0]
     scale, law = np.asarray(first.scale), first.law or "unknown law"
     with suppress(TypeError, ValueError):
-        if first.law not in ("", SIZED, CHOICE, "integers"):
+        if first.law not in ("", ORDER, CHOICE, "integers"):
             law += f", scale {shown(float(scale.flat[0]))}" if scale.size else ""
     values = ", ".join(shown(float(each)) for each in first.values[:FIRST_VALUES])
     dots = ", ..." if first.values.size > FIRST_VALUES else ""

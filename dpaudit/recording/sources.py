@@ -25,41 +25,35 @@ from dpaudit.base.arrays import Reals
 from dpaudit.running.contents import is_library
 
 How = Literal["plain", "low", "high", "mixed"]
-ORDER, CHOICE = "an order", "choice"  # laws without a scale: of permutations, and of one of several
-# Of each call: its law, and its parameters in their order, with their defaults; the rest say how many.
-CALLS: dict[str, tuple[str, str]] = {
-    **{name: (name, "loc=0 scale=1") for name in ("laplace", "normal", "gumbel", "logistic")},
-    **dict.fromkeys(("standard_normal", "randn", "randn_like"), ("normal", "")),
-    **dict.fromkeys(("gauss", "normalvariate"), ("normal", "loc=0 scale=1")),
-    **dict.fromkeys(("normal_",), ("normal", "loc=0 scale=1")),
-    **dict.fromkeys(("random", "random_sample", "rand", "rand_like"), ("uniform", "")),
-    **dict.fromkeys(("uniform", "uniform_"), ("uniform", "low=0 high=1")),
-    "exponential": ("exponential", "scale=1"),
-    "standard_exponential": ("exponential", ""),
-    **dict.fromkeys(("expovariate", "exponential_"), ("exponential", "rate=1")),
-    "standard_cauchy": ("cauchy", ""),
-    "cauchy_": ("cauchy", "loc=0 scale=1"),
-    "standard_t": ("t", "df"),
-    **dict.fromkeys(("gamma", "gammavariate"), ("gamma", "shape scale=1")),
-    "standard_gamma": ("gamma", "shape"),
-    "geometric": ("geometric", "p"),
-    "geometric_": ("geometric", "p"),
-    "binomial": ("binomial", "n p"),
-    "poisson": ("poisson", "lam"),
-    "bernoulli": ("binomial", "p"),
-    **dict.fromkeys(("integers", "randint", "randrange"), ("integers", "low high=None")),
-    **dict.fromkeys(("getrandbits", "randbits", "bytes", "randbytes", "urandom"), ("integers", "bits")),
-    **dict.fromkeys(("choice", "choices", "sample"), (CHOICE, "a")),
-    **dict.fromkeys(("permutation", "permuted", "shuffle", "randperm"), (ORDER, "")),
-    **dict.fromkeys(("beta", "chisquare", "dirichlet", "f", "lognormal", "rayleigh", "triangular", "wald"), ("", "")),
-    **dict.fromkeys(("hypergeometric", "logseries", "multinomial", "multivariate_hypergeometric"), ("", "")),
-    **dict.fromkeys(("multivariate_normal", "negative_binomial", "noncentral_chisquare", "pareto"), ("", "")),
-    **dict.fromkeys(("noncentral_f", "power", "vonmises", "weibull", "zipf", "random_integers", "tomaxint"), ("", "")),
-    **dict.fromkeys(("betavariate", "lognormvariate", "paretovariate", "vonmisesvariate", "weibullvariate"), ("", "")),
+ORDER, CHOICE = "order", "choice"  # laws without a scale: of permutations, and of one of several
+# Calls by the law that they draw from, with their parameters in order and the defaults of these; the rest say how many.
+TABLE = """
+laplace logistic gumbel normal gauss=normal normalvariate=normal normal_=normal cauchy_=cauchy: loc=0 scale=1
+standard_normal=normal randn=normal randn_like=normal standard_cauchy=cauchy standard_exponential=exponential:
+random=uniform random_sample=uniform rand=uniform rand_like=uniform:
+uniform uniform_=uniform: low=0 high=1
+exponential: scale=1
+expovariate=exponential exponential_=exponential: rate=1
+standard_t=t: df
+gamma gammavariate=gamma: shape scale=1
+standard_gamma=gamma: shape
+geometric geometric_=geometric: p
+discrete_laplace: p loc
+binomial: n p
+bernoulli=binomial: p
+poisson: lam
+integers randint=integers randrange=integers: low high=None
+getrandbits=integers randbits=integers bytes=integers randbytes=integers urandom=integers: bits
+choice choices=choice sample=choice: a
+permutation=order permuted=order shuffle=order randperm=order:
+"""
+CALLS = {
+    name.partition("=")[0]: (name.rpartition("=")[2], parameters.split())
+    for names, parameters in (line.split(":") for line in TABLE.split("\n") if line)
+    for name in names.split()
 }
 ALIASES = {"mu": "loc", "mean": "loc", "sigma": "scale", "std": "scale", "lambd": "rate", "a": "low", "b": "high"}
-NUMPYS = {name for name in CALLS if hasattr(np.random.Generator, name) or hasattr(np.random.RandomState, name)}
-PYTHONS = {name for name in CALLS if hasattr(random.Random, name)}
+UNDRAWN = {"bit_generator", "spawn", "seed", "get_state", "set_state", "getstate", "setstate", "VERSION"}
 TORCHS = ("randn", "rand", "randn_like", "rand_like", "normal", "bernoulli", "randint", "randperm")
 TENSORS = ("normal_", "uniform_", "exponential_", "cauchy_", "geometric_")
 JAXS = ("normal", "laplace", "uniform", "gumbel", "exponential", "logistic", "cauchy", "bernoulli", "randint")
@@ -179,9 +173,9 @@ def law_of(name: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple
     >>> law_of("uniform", (2, 5), {})
     ('uniform', 2, 3, ())
     """
-    law, parameters = CALLS.get(name, ("", ""))
-    names, values = [each.partition("=")[0] for each in parameters.split()], {}
-    for each in parameters.split():
+    law, parameters = CALLS.get(name, ("", []))
+    names, values = [each.partition("=")[0] for each in parameters], {}
+    for each in parameters:
         if default := each.partition("=")[2]:
             values[each.partition("=")[0]] = None if default == "None" else int(default)
     values |= dict(zip(names, given, strict=False))
@@ -275,6 +269,11 @@ class _AsGenuine(type):
 GENUINE, LEGACY = np.random.Generator, np.random.RandomState
 
 
+def _drawing(base: Any) -> list[str]:
+    """The methods of a class of generators that draw."""
+    return [name for name in dir(base) if name[0] != "_" and name not in UNDRAWN]
+
+
 def _method(base: Any, name: str, again: Callable[[int], Any], title: str) -> Callable[..., Any]:
     original = getattr(base, name)
 
@@ -299,13 +298,17 @@ def _chosen(among: Any, place: Any, value: Any) -> Any:
     return value if np.ndim(place) else type(value)(place) if isinstance(among, int | np.integer) else among[int(place)]
 
 
+def own_seed() -> str:
+    """The words for a generator that is not ours."""
+    return f"a generator that the mechanism seeds itself ({_place()[1]})"
+
+
 def _generators() -> tuple[Any, Any]:
     """Classes of generators that record: numpy's own, and its legacy one."""
 
     def init(self: Any, bits: Any) -> None:
         GENUINE.__init__(self, bits)
-        if _TAPES:
-            _TAPES[-1].miss(f"a generator that the mechanism seeds itself ({_place()[1]})")
+        missed(own_seed())
 
     def reduce(self: Any) -> Any:
         return (generator, (self.tape_seed,)) if self.records else GENUINE.__reduce__(self)
@@ -316,22 +319,22 @@ def _generators() -> tuple[Any, Any]:
         return [generator(self.tape_seed + number) for number in range(1, n_children + 1)]
 
     fresh, old = (lambda seed: GENUINE(np.random.SFC64(seed))), (lambda seed: LEGACY(np.random.MT19937(seed)))
-    space = {name: _method(GENUINE, name, fresh, "Generator") for name in NUMPYS if hasattr(GENUINE, name)}
+    space = {name: _method(GENUINE, name, fresh, "Generator") for name in _drawing(GENUINE)}
     space |= {"__init__": init, "__reduce__": reduce, "spawn": spawn, "records": False, "tape_seed": 0}
     space |= {"__deepcopy__": lambda self, memo: reduce(self)[0](*reduce(self)[1]), "__module__": GENUINE.__module__}
     modern = _AsGenuine("Generator", (GENUINE,), space)
     modern.genuine = GENUINE
-    older = {name: _method(LEGACY, name, old, "np.random") for name in NUMPYS if hasattr(LEGACY, name)}
+    older = {name: _method(LEGACY, name, old, "np.random") for name in _drawing(LEGACY)}
 
     def init_legacy(self: Any, seed: Any = None) -> None:
         LEGACY.__init__(self, seed)
         self.records = seed is None
         if seed is not None and _TAPES:
-            _TAPES[-1].miss(f"a generator that the mechanism seeds itself ({_place()[1]})")
+            _TAPES[-1].miss(own_seed())
 
     def reseeded(self: Any, *given: Any, **named: Any) -> None:
         if _TAPES and (given or named):
-            _TAPES[-1].miss(f"a generator that the mechanism seeds itself ({_place()[1]})")
+            _TAPES[-1].miss(own_seed())
             self.records = False
         LEGACY.seed(self, *given, **named)
 
@@ -365,7 +368,7 @@ def _default_rng(seed: Any = None) -> Any:
     if seed is None:
         return generator(_TAPES[-1].seed if _TAPES else 0)
     if _TAPES:
-        _TAPES[-1].miss(f"a generator that the mechanism seeds itself ({_place()[1]})")
+        _TAPES[-1].miss(own_seed())
     return GENUINE(np.random.PCG64(seed)) if not isinstance(seed, np.random.BitGenerator) else GENUINE(seed)
 
 
@@ -389,13 +392,13 @@ class _PLAIN(random.Random):
     """The methods as they are before anything is recorded."""
 
 
-for _name in PYTHONS:
+for _name in _drawing(random.Random):
     setattr(_PLAIN, _name, getattr(random.Random, _name))
 
 
 def _seeded(self: Any, *given: Any, **named: Any) -> None:
     if type(self) is not _PLAIN and _TAPES and any(each is not None for each in (*given, *named.values())):
-        _TAPES[-1].miss(f"a generator that the mechanism seeds itself ({_place()[1]})")
+        _TAPES[-1].miss(own_seed())
         self.own = True
     _SEED(self, *given, **named)
 
@@ -409,142 +412,51 @@ def _urandom(size: int, *, original: Callable[[int], bytes] = os.urandom) -> byt
     return recorded("os.urandom", "urandom", lambda seed: _PLAIN(seed).randbytes(size), _like, (8 * size,), {})  # type: ignore[no-any-return]
 
 
-def _started(what: str, original: Callable[..., Any]) -> Callable[..., Any]:
+def noting(what: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which notes that it was called."""
+
     @functools.wraps(original)
-    def start(*given: Any, **named: Any) -> Any:
-        if _TAPES:
-            _TAPES[-1].miss(what)
+    def call(*given: Any, **named: Any) -> Any:
+        missed(what)
         return original(*given, **named)
 
-    return start
-
-
-# --- torch and jax -----------------------------------------------------------------------------------------------
-
-
-def _torch(torch: Any) -> Iterator[tuple[Any, str, Any]]:
-    def wrapped(home: Any, name: str) -> Any:
-        original = getattr(home, name)
-
-        @functools.wraps(original)
-        def call(*given: Any, **named: Any) -> Any:
-            if named.get("generator") is not None and _TAPES:
-                _TAPES[-1].miss(f"a generator that the mechanism seeds itself ({_place()[1]})")
-            if named.get("generator") is not None or not listening():
-                return original(*given, **named)
-
-            def draw(seed: int) -> Any:
-                torch.manual_seed(seed & (2**63 - 1))
-                return original(*given, **named)
-
-            def like(ends: Any, value: Any) -> Any:
-                return value.copy_(torch.as_tensor(np.array(ends)))
-
-            arguments = given[1:] if home is torch.Tensor else given
-            plain = tuple(each.numpy() if hasattr(each, "numpy") else each for each in arguments)
-            return recorded(f"torch.{name}", name, draw, like, plain, named)
-
-        return call
-
-    yield from ((torch, name, wrapped(torch, name)) for name in TORCHS)
-    yield from ((torch.Tensor, name, wrapped(torch.Tensor, name)) for name in TENSORS)
-    yield (
-        torch,
-        "manual_seed",
-        _started("a generator that the mechanism seeds itself (torch.manual_seed)", torch.manual_seed),
-    )
-
-
-def _jax(jax: Any) -> Iterator[tuple[Any, str, Any]]:
-    def wrapped(name: str) -> Any:
-        original = getattr(jax.random, name)
-
-        @functools.wraps(original)
-        def call(key: Any, *given: Any, **named: Any) -> Any:
-            if not listening():
-                return original(key, *given, **named)
-            if isinstance(key, jax.core.Tracer):
-                _TAPES[-1].miss("JAX inside jit, where calls are traced and not run")
-                return original(key, *given, **named)
-            standard = () if name in ("normal", "laplace", "gumbel", "exponential", "logistic", "cauchy") else given[1:]
-            like = lambda ends, value: jax.numpy.asarray(np.array(ends), value.dtype)  # noqa: E731
-            return recorded(f"jax.random.{name}", name, lambda seed: original(key, *given, **named), like, standard, {})
-
-        return call
-
-    yield from ((jax.random, name, wrapped(name)) for name in JAXS if hasattr(jax.random, name))
-
-
-# --- all of them -------------------------------------------------------------------------------------------------
-
-
-def _changes() -> Iterator[tuple[Any, str, Any]]:
-    """What stands where while runs are recorded: (home, name, value)."""
-    legacy = OLDER()
-    yield from ((np.random, "Generator", MODERN), (np.random, "RandomState", OLDER))
-    yield from ((np.random, "default_rng", _default_rng), (np.random.mtrand, "_rand", legacy))
-    yield from (
-        (np.random, name, getattr(legacy, name)) for name in (*NUMPYS, "seed", "set_state") if hasattr(legacy, name)
-    )
-    system = random.SystemRandom
-    yield from ((random.Random, name, _python(random.Random, name)) for name in PYTHONS)
-    yield from ((system, name, _python(system, name)) for name in ("random", "getrandbits", "randbytes"))
-    yield from ((random.Random, "seed", _seeded), (random, "_urandom", _urandom), (os, "urandom", _urandom))
-    yield threading.Thread, "start", _started("threads, whose draws have no order", threading.Thread.start)
-    yield subprocess.Popen, "__init__", _started("a program that it starts", subprocess.Popen.__init__)
-    if hasattr(os, "fork"):
-        yield os, "fork", _started("a process that it forks", os.fork)
-    for library, changes in (("torch", _torch), ("jax", _jax)):
-        if library in sys.modules:
-            yield from changes(sys.modules[library])
-
-
-@contextmanager
-def patched() -> Iterator[None]:
-    """Every source that is known records, wherever its name has been imported to; as before at the end."""
-    if np.random.Generator is MODERN:  # inside another
-        yield
-        return
-    before: list[tuple[Any, str, Any]] = []
-    names: dict[int, Any] = {}
-
-    def put(home: Any, name: str, value: Any) -> None:
-        known = vars(home).get(name, _NOTHING)
-        before.append((home, name, known))
-        if known is not _NOTHING and not isinstance(home, type):
-            names[id(known)] = known, value
-        setattr(home, name, value)
-
-    try:
-        for change in list(_changes()):
-            put(*change)
-        for home, holder in ((random, random._inst), (secrets, secrets._sysrand)):  # type: ignore[attr-defined]
-            for name in [name for name in vars(home) if getattr(vars(home)[name], "__self__", None) is holder]:
-                put(home, name, getattr(holder, vars(home)[name].__name__))
-        skipped = {"numpy", "random", "secrets", "dpaudit", "os", "torch", "jax", "scipy"}
-        for module, space in [(each, getattr(each, "__dict__", None)) for each in list(sys.modules.values())]:
-            if type(space) is dict and str(space.get("__name__")).partition(".")[0] not in skipped:
-                for name, value in list(space.items()):
-                    if id(value) in names and names[id(value)][0] is value:
-                        put(module, name, names[id(value)][1])
-        yield
-    finally:
-        for home, name, value in reversed(before):
-            delattr(home, name) if value is _NOTHING else setattr(home, name, value)
-
-
-_NOTHING = object()
+    return call
 
 
 @contextmanager
 def taped(seed: int, how: How = "plain") -> Iterator[Tape]:
-    """Records what is drawn inside, on a new tape, in `patched`."""
-    tape = Tape(seed, how)
-    _TAPES.append(tape)
+    """Records what is drawn inside, on a new tape, where sources are patched."""
+    _TAPES.append(Tape(seed, how))
     try:
-        yield tape
+        yield _TAPES[-1]
     finally:
         _TAPES.pop()
-        for name, where in OTHERS.items():
-            if name in sys.modules:
-                tape.miss(f"{name}, which draws in {where}")
+
+
+def missed(words: str) -> None:
+    """Notes a source that is not recorded, where a run is under way."""
+    if _TAPES:
+        _TAPES[-1].miss(words)
+
+
+def standard() -> Iterator[tuple[Any, str, Any]]:
+    """What stands where while runs are recorded, of numpy and of Python itself: (home, name, value)."""
+    legacy, system = OLDER(), random.SystemRandom
+    yield from ((np.random, "Generator", MODERN), (np.random, "RandomState", OLDER))
+    yield from ((np.random, "default_rng", _default_rng), (np.random.mtrand, "_rand", legacy))
+    yield from ((np.random, name, getattr(legacy, name)) for name in (*_drawing(LEGACY), "seed", "set_state"))
+    yield from ((random.Random, name, _python(random.Random, name)) for name in _drawing(_PLAIN))
+    yield from ((system, name, _python(system, name)) for name in ("random", "getrandbits", "randbytes"))
+    yield from ((random.Random, "seed", _seeded), (random, "_urandom", _urandom), (os, "urandom", _urandom))
+    yield threading.Thread, "start", noting("threads, whose draws have no order", threading.Thread.start)
+    yield subprocess.Popen, "__init__", noting("a program that it starts", subprocess.Popen.__init__)
+    if hasattr(os, "fork"):
+        yield os, "fork", noting("a process that it forks", os.fork)
+
+
+def bound() -> Iterator[tuple[Any, str, Any]]:
+    """Functions of `random` and `secrets`, which are methods of one generator: as these are now."""
+    for home, holder in ((random, random._inst), (secrets, secrets._sysrand)):  # type: ignore[attr-defined]
+        for name, value in list(vars(home).items()):
+            if getattr(value, "__self__", None) is holder:
+                yield home, name, getattr(holder, value.__name__)

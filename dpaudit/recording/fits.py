@@ -17,6 +17,7 @@ from dpaudit.recording.sources import Draw
 
 Element = tuple[str, str, int, int]  # place, call, number of the call there, and place among its values
 MOST_PAIRS, MOST_SCALARS, FEWEST_SHOWN = 16, 64, 5  # blocks that are paired; elements tried one by one; values to fit
+WHOLE = ("integers", "choice", "order", "geometric", "binomial", "poisson", "discrete_laplace")
 LOOSE = 2.0**12  # ulps of what was computed by logarithms, above those of sums
 ULPS = 64.0  # of the largest number in a sum, that rounding may take
 
@@ -42,7 +43,10 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The law of one number of an output on one dataset: location (within `error`), scale, and its draws."""
+    """The law of one number of an output on one dataset: location (within `error`), scale (`blur`: relative).
+
+    It is made of the draws `elements`, times `slope`.
+    """
 
     law: str
     location: float
@@ -51,6 +55,7 @@ class Noise:
     more: tuple[Any, ...]
     elements: tuple[Element, ...]
     slope: float
+    blur: float
     place: str
     call: str
     at_most: bool = False
@@ -70,7 +75,9 @@ def features_of(tapes: Sequence[Sequence[Draw]]) -> list[Feature]:
         if loc is None or scale is None or any(not _alike(each, first) for each in several):
             continue
         elements = tuple(((*key, place),) for place in range(size))
-        base.append(Feature(first.law, values, loc, scale, first.more, elements, first.place, first.call))
+        single = first.law not in WHOLE and np.all((values == values.astype(np.float32)) | ~np.isfinite(values))
+        told = (first.more, elements, first.place, first.call, 2.0**29 if single else 1.0)
+        base.append(Feature(first.law, values, loc, scale, *told))
     derived = [each for feature in base for each in _transforms(feature)]
     few = [each for each in (*base, *derived) if each.law in ("exponential", "geometric", "gamma", "uniform", "normal")]
     return [*base, *derived, *_pairs(few, base)]
@@ -92,7 +99,14 @@ def _spread(value: Any, draw: Draw) -> Reals | None:
 
 def _derived(of: Feature, law: str, values: Reals, **more: Any) -> Feature:
     size = values.shape[1]
-    told = {"place": of.place, "call": of.call, "elements": of.elements, "more": (), "loose": LOOSE, **more}
+    told = {
+        "place": of.place,
+        "call": of.call,
+        "elements": of.elements,
+        "more": (),
+        "loose": max(LOOSE, of.loose),
+        **more,
+    }
     return Feature(law, values, np.zeros(size), np.ones(size), simple=False, **told)
 
 
@@ -121,7 +135,7 @@ def _pairs(few: list[Feature], base: list[Feature]) -> Iterator[Feature]:
                     one.law == other.law and one.values.shape == other.values.shape and one.elements != other.elements
                 )
                 same = fits and np.array_equal(one.scale, other.scale) and repr(one.more) == repr(other.more)
-                laws = {"exponential": "laplace", "geometric": "discrete laplace"}
+                laws = {"exponential": "laplace", "geometric": "discrete_laplace"}
                 if same and one.law in laws and (one.simple or one.loose == other.loose):
                     both = tuple(a + b for a, b in zip(one.elements, other.elements, strict=True))
                     values = (one.values - other.values) / (one.scale if one.law == "exponential" else 1.0)
@@ -206,23 +220,32 @@ class Fitter:
         slope = (y[high] - y[low]) / (z[high] - z[low])
         if not np.isfinite(slope) or slope == 0.0:
             return None
-        if abs(abs(slope) - 1.0) < 1e-9:
-            slope = np.sign(slope)
+        blur = 8.0 * roughness * feature.loose * float(np.max(np.abs(y[plain]))) / abs(float(y[high] - y[low]))
+        if abs(abs(slope) - 1.0) < max(1e-9, blur):
+            slope, blur = np.sign(slope), 0.0
         rest = y - slope * z
         ulps = ULPS * feature.loose * roughness
         f = float(np.median(rest[plain]))
         if np.any(np.abs(rest - f)[use] > ulps * np.maximum(np.abs(y), np.abs(slope * z) + abs(f))[use]):
             return None
         error = 4.0 * roughness * feature.loose * float(np.max(np.abs(y[plain])) + abs(f)) / np.sqrt(len(plain))
-        return self._noise(feature, place, f, float(slope), error)
+        return self._noise(feature, place, f, float(slope), error, blur)
 
     def _noise(
-        self, feature: Feature, place: int, f: float, slope: float, error: float, *, at_most: bool = False
+        self,
+        feature: Feature,
+        place: int,
+        f: float,
+        slope: float,
+        error: float,
+        blur: float = 0.0,
+        *,
+        at_most: bool = False,
     ) -> Noise:
         location, scale = f + slope * float(feature.loc[place]), abs(slope) * float(feature.scale[place])
         law = f"-{feature.law}" if slope < 0.0 and feature.law in ("exponential", "gumbel", "gamma") else feature.law
         at = feature.place, feature.call
-        return Noise(law, location, scale, error, feature.more, feature.elements[place], slope, *at, at_most)
+        return Noise(law, location, scale, error, feature.more, feature.elements[place], slope, blur, *at, at_most)
 
     def _partly(self, y: Reals, there: Bools, place: int, size: int, roughness: float) -> Noise | None:
         """Noise that was rounded or clipped afterwards, or is shown where it is large enough."""
@@ -310,6 +333,6 @@ class Fitter:
             sure = np.isfinite(gap) & np.isfinite(size)
             if c != 0.0 and np.all(gap[rows] <= 1e-9 * size[rows]) and np.all(gap[sure] <= 1e-7 * size[sure]):
                 error = 1e-9 * float(np.max(size[rows]))
-                upper = self._noise(above, a, s, c, error, at_most=True)
-                return upper, self._noise(below, b, n, 1.0, error, at_most=True)
+                upper = self._noise(above, a, s, c, error, 1e-9, at_most=True)
+                return upper, self._noise(below, b, n, 1.0, error, 1e-9, at_most=True)
         return None

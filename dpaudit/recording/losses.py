@@ -104,7 +104,7 @@ def _supremum(moved: Moved, side: int) -> float | None:
             return None if p is None or q is None else math.inf
         with np.errstate(all="ignore"):
             return float(np.max(np.where(p > 0.0, np.log(p) - np.log(q), -math.inf)))
-    if moved.law == "discrete laplace":
+    if moved.law == "discrete_laplace":
         rate, other = (-math.log1p(-min(float(moved.more[k][0]), 1 - 1e-16)) for k in (side, 1 - side))
         steps = abs(a - b) / s
         if rate != other or s != t or abs(steps - round(steps)) > 1e-9 * max(1.0, steps):
@@ -188,7 +188,7 @@ def _cells(moved: Moved, side: int) -> tuple[Reals, Reals] | None:
     if moved.law in ("choice", "binomial"):
         p, q = (_masses(moved, k) for k in (side, 1 - side))
         return None if p is None or q is None or p.shape != q.shape else (p, q)
-    if moved.law == "discrete laplace":
+    if moved.law == "discrete_laplace":
         (a, s), (b, t) = ((moved.location[k], moved.scale[k]) for k in (side, 1 - side))
         keep = [1.0 - float(moved.more[k][0]) for k in (side, 1 - side)]
         steps = (a - b) / s

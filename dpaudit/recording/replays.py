@@ -122,7 +122,8 @@ def analysed(
     replays = replayed(call, first, second, seed)
     allowed = None if claim is None else claim.at_distance(distance)
     facts = _facts(replays)
-    numbers = _Numbers(replays, allowed)
+    with np.errstate(all="ignore"):
+        numbers = _Numbers(replays, allowed)
     leads = [*facts.leads, *numbers.leads] if not replays.unseen else []
     value = None if allowed is None else allowed.value
     if allowed is not None and allowed.max_probability(RARE) > 0.5:
@@ -339,7 +340,7 @@ class _Numbers:
         moved, least = {}, []
         for name, (one, other) in noises.items():
             scales = one.scale, other.scale
-            close = math.isclose(*scales, rel_tol=1e-9)
+            close = abs(scales[0] - scales[1]) <= max(1e-9, one.blur + other.blur) * max(scales)
             scale = (max(scales),) * 2 if close else scales
             laws = {one.law, other.law}
             more = one.more, other.more

@@ -60,6 +60,7 @@ JAXS = ("normal", "laplace", "uniform", "gumbel", "exponential", "logistic", "ca
 JAXS += ("choice", "categorical", "permutation", "geometric", "gamma", "poisson", "bits")
 OTHERS = {"opendp": "Rust", "pydp": "C++", "tensorflow_privacy": "TensorFlow", "tmlt.core": "Spark"}
 FAR, NEAR = 37.0, 690.0  # scales of an extreme draw of a normal law and of the others: beyond 1e-299
+MOST_EXTREME = 64  # draws of a place that are extreme: loops that reject draws end
 MOST_DRAWS = 100_000  # calls of one run; what draws more is not recorded further
 
 
@@ -140,7 +141,7 @@ def recorded(call: str, name: str, draw: Callable[[int], Any], like: Callable[[A
         value = draw(seed)
         law, loc, scale, more = law_of(name, *given)
         numbers = _numbers(value, law, given)
-        if tape.how != "plain" and numbers is not None:
+        if tape.how != "plain" and numbers is not None and number < MOST_EXTREME:
             signs = {"low": -1.0, "high": 1.0}.get(tape.how) or GENUINE(np.random.SFC64(seed)).choice(
                 (-1.0, 1.0), np.shape(numbers)
             )

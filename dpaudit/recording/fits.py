@@ -220,15 +220,15 @@ class Fitter:
         slope = (y[high] - y[low]) / (z[high] - z[low])
         if not np.isfinite(slope) or slope == 0.0:
             return None
-        blur = 8.0 * roughness * feature.loose * float(np.max(np.abs(y[plain]))) / abs(float(y[high] - y[low]))
+        precision = max(roughness, 2.0**-52 * feature.loose)
+        blur = 8.0 * precision * float(np.max(np.abs(y[plain]))) / abs(float(y[high] - y[low]))
         if abs(abs(slope) - 1.0) < max(1e-9, blur):
             slope, blur = np.sign(slope), 0.0
         rest = y - slope * z
-        ulps = ULPS * feature.loose * roughness
         f = float(np.median(rest[plain]))
-        if np.any(np.abs(rest - f)[use] > ulps * np.maximum(np.abs(y), np.abs(slope * z) + abs(f))[use]):
+        if np.any(np.abs(rest - f)[use] > ULPS * precision * np.maximum(np.abs(y), np.abs(slope * z) + abs(f))[use]):
             return None
-        error = 4.0 * roughness * feature.loose * float(np.max(np.abs(y[plain])) + abs(f)) / np.sqrt(len(plain))
+        error = 4.0 * precision * float(np.max(np.abs(y[plain])) + abs(f)) / np.sqrt(len(plain))
         return self._noise(feature, place, f, float(slope), error, blur)
 
     def _noise(

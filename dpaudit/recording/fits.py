@@ -5,8 +5,9 @@ transform of a uniform one, a product with a sign, or the difference of two; wha
 a threshold after the noise is fitted as far as it shows, and a ratio of two noisy numbers by its two parts.
 """
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any
 
@@ -61,20 +62,19 @@ class Noise:
     at_most: bool = False
 
 
-def features_of(tapes: Sequence[Sequence[Draw]]) -> list[Feature]:
-    """The draws that every replay on one dataset made, and what else noise is often made of, from them."""
+def features_of(tapes: Sequence[Sequence[Draw]], ends: Bools) -> list[Feature]:
+    """The draws that every replay on one dataset made, those at `ends` perhaps not, and what is often made of them."""
     runs = [{(each.place, each.call, each.number): each for each in draws} for draws in tapes]
     base: list[Feature] = []
     for key, first in runs[0].items():
         same = [run.get(key) for run in runs]
-        if first.values.size == 0 or any(each is None or each.values.size != first.values.size for each in same):
-            continue
-        size, several = first.values.size, [each for each in same if each is not None]
-        values = np.stack([each.values for each in several])
+        alike = [each is not None and each.values.size == first.values.size and _alike(each, first) for each in same]
         loc, scale = (_spread(getattr(first, name), first) for name in ("loc", "scale"))
-        if loc is None or scale is None or any(not _alike(each, first) for each in several):
+        if first.values.size == 0 or loc is None or scale is None or not all(np.array(alike) | ends):
             continue
-        elements = tuple(((*key, place),) for place in range(size))
+        nothing = np.full(first.values.size, math.nan)
+        values = np.stack([each.values if each and fits else nothing for each, fits in zip(same, alike, strict=True)])
+        elements = tuple(((*key, place),) for place in range(first.values.size))
         single = first.law not in WHOLE and np.all((values == values.astype(np.float32)) | ~np.isfinite(values))
         told = (first.more, elements, first.place, first.call, 2.0**29 if single else 1.0)
         base.append(Feature(first.law, values, loc, scale, *told))
@@ -120,7 +120,9 @@ def _transforms(of: Feature) -> Iterator[Feature]:
         t = (of.values - of.loc) / of.scale
         yield _derived(of, "exponential", -np.log(t))
         yield _derived(of, "exponential", -np.log1p(-t))
-        yield _derived(of, "laplace", np.sign(t - 0.5) * np.log1p(-np.abs(2.0 * t - 1.0)))
+        even = np.allclose(of.loc, -1.0, atol=1e-6) and np.allclose(of.scale, 2.0, atol=1e-6)  # as torch draws
+        centred = of.values if even else 2.0 * t - 1.0
+        yield _derived(of, "laplace", np.sign(centred) * np.log1p(-np.abs(centred)))
         yield _derived(of, "gumbel", -np.log(-np.log(t)))
         yield _derived(of, "logistic", np.log(t) - np.log1p(-t))
         yield _derived(of, "normal", ndtri(t))
@@ -279,7 +281,7 @@ class Fitter:
         one_side = absent.size == 0 or absent.max() <= whole[there].min() or absent.min() >= whole[there].max()
         if not (np.all(beyond[out]) and one_side):
             return None
-        return Noise(*(getattr(noise, name) for name in Noise.__slots__[:-1]), at_most=True)
+        return replace(noise, at_most=True)
 
     def _rounded(self, y: Reals, there: Bools, of: tuple[Feature, int], roughness: float) -> Noise | None:
         """What lies on a grid, with data plus a draw never further off than the grid is wide."""
@@ -298,8 +300,8 @@ class Fitter:
                 return self._noise(*of, middle, slope, 0.5 * (grid - float(np.ptp(rest))) + 1e-9 * grid, at_most=True)
         return None
 
-    def sums(self, y: Reals) -> dict[Element, tuple[float, Feature, int]] | None:
-        """The draws that a number is a sum of, each with its factor; None where it is none, or of too many."""
+    def sum(self, y: Reals) -> Noise | None:
+        """A number that is a sum of several draws: of normal ones one, of others at most that of the widest."""
         plain = ~self.ends
         bank = [(each, place) for each in self.features if each.simple for place in range(each.values.shape[1])]
         if not 2 <= len(bank) <= int(plain.sum()) - 3:
@@ -308,16 +310,25 @@ class Fitter:
         good = np.isfinite(columns).all(axis=1) & np.isfinite(y)
         if not good[plain].all():
             return None
-        found = np.linalg.lstsq(columns[plain], y[plain], rcond=None)[0]
-        found[np.abs(found) < 1e-9 * np.max(np.abs(found[:-1]), initial=0.0)] = 0.0
-        found[np.abs(found - np.round(found)) < 1e-9] = np.round(found[np.abs(found - np.round(found)) < 1e-9])
-        size = np.abs(columns * found).sum(axis=1)
-        if np.any(np.abs(columns @ found - y)[good] > 1e-9 * size[good]):
+        factors = np.linalg.lstsq(columns[plain], y[plain], rcond=None)[0]
+        near = np.abs(factors - np.round(factors)) < 1e-9 * max(1.0, float(np.max(np.abs(factors[:-1]))))
+        factors[:-1][near[:-1]] = np.round(factors)[:-1][near[:-1]]
+        if np.any(np.abs(columns @ factors - y)[good] > 1e-9 * np.abs(columns * factors).sum(axis=1)[good]):
             return None
-        used = {each.elements[at][0]: (float(c), each, at) for (each, at), c in zip(bank, found[:-1], strict=True) if c}
-        return used if len(used) >= 2 else None
+        used = [(c, each, at) for (each, at), c in zip(bank, factors[:-1].tolist(), strict=True) if c]
+        if len(used) < 2:
+            return None
+        sizes = [abs(c) * float(each.scale[at]) for c, each, at in used]
+        c, of, place = used[int(np.argmax(sizes))]
+        normal = all(each.law == "normal" for _, each, _ in used)
+        location = float(factors[-1]) + sum(c * float(each.loc[at]) for c, each, at in used)
+        error = 1e-9 * float(np.max(np.abs(y[plain])) + sum(sizes))
+        elements = tuple(each.elements[at][0] for _, each, at in used)
+        widest = self._noise(of, place, location, c, error, 1e-9, at_most=not normal)
+        scale = math.hypot(*sizes) if normal else widest.scale
+        return replace(widest, location=location, scale=scale, elements=elements)
 
-    def ratio(self, y: Reals, roughness: float) -> tuple[Noise, Noise] | None:
+    def ratio(self, y: Reals) -> tuple[Noise, Noise] | None:
         """Numerator and denominator of a ratio of two noisy numbers: y (n + z) = s + c w in all replays."""
         bank = [(each, place) for each in self.features for place in range(each.values.shape[1])][:MOST_PAIRS]
         plain = ~self.ends & np.isfinite(y)

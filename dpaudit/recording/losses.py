@@ -17,6 +17,7 @@ from dpaudit.claims.renyi import RenyiDP, ZeroConcentratedDP
 from dpaudit.losses.distribution import Losses, added
 
 CELLS, WIDTH = 60_001, 1e-4  # of a grid of outputs; of one of losses
+NAMED = ("laplace", "normal", "logistic", "gumbel", "-gumbel", "cauchy", "t", "exponential", "uniform", "gamma")
 MOST_DIFFERENT = 64  # numbers whose losses are added up on grids
 
 
@@ -39,9 +40,14 @@ class Moved:
         return 0.0 if apart == 0.0 else math.inf if min(self.scale) == 0.0 else apart / min(self.scale)
 
     @property
+    def alike(self) -> bool:
+        """Whether both laws are one but for their location."""
+        return self.scale[0] == self.scale[1] and repr(self.more[0]) == repr(self.more[1])
+
+    @property
     def same(self) -> bool:
         """Whether both laws are one."""
-        return self.shift == 0.0 and self.scale[0] == self.scale[1] and repr(self.more[0]) == repr(self.more[1])
+        return self.shift == 0.0 and self.alike
 
 
 def parameter_of(claim: Claim | None, moved: Sequence[Moved]) -> str:
@@ -146,15 +152,13 @@ def _masses(moved: Moved, side: int) -> Reals | None:
 def _frozen(moved: Moved) -> tuple[Any, Any] | None:
     from scipy import stats
 
-    laws = {"laplace": stats.laplace, "normal": stats.norm, "logistic": stats.logistic, "gumbel": stats.gumbel_r}
-    laws |= {"-gumbel": stats.gumbel_l, "cauchy": stats.cauchy, "t": stats.t, "exponential": stats.expon}
-    laws |= {"uniform": stats.uniform, "gamma": stats.gamma}
-    law = laws.get(moved.law)
+    names = {"normal": "norm", "gumbel": "gumbel_r", "-gumbel": "gumbel_l", "exponential": "expon"}
+    law: Any = getattr(stats, names.get(moved.law, moved.law), None) if moved.law in NAMED else None
     if law is None:
         return None
-    more = [[float(each) for each in of] if law in (stats.t, stats.gamma) else [] for of in moved.more]
-    both = [law(*more[k], loc=moved.location[k], scale=moved.scale[k]) for k in (0, 1)]
-    return both[0], both[1]
+    more = [[float(each) for each in of] if moved.law in ("t", "gamma") else [] for of in moved.more]
+    one, other = (law(*more[k], loc=moved.location[k], scale=moved.scale[k]) for k in (0, 1))
+    return one, other
 
 
 def _composed(claim: Claim, differ: Sequence[Moved]) -> float | None:
@@ -213,7 +217,7 @@ def _cells(moved: Moved, side: int) -> tuple[Reals, Reals] | None:
 def _grid(p: Reals, q: Reals, width: float) -> Losses:
     """The losses of cells, each rounded down to a grid."""
     inside = (p > 0.0) & (q > 0.0)
-    losses = np.floor(np.log(p[inside] / q[inside]) / width)
-    start = int(losses.min())
-    masses = np.bincount((losses - start).astype(int), weights=p[inside])
+    steps = np.floor(np.log(p[inside] / q[inside]) / width).astype(np.int64)
+    start = int(steps.min())
+    masses = np.bincount(steps - start, weights=p[inside]).astype(np.float64)
     return Losses(start * width, width, masses, float(p[(p > 0.0) & (q == 0.0)].sum()))

@@ -19,9 +19,19 @@ from dpaudit.recording.sources import GENUINE, MODERN, bound, listening, missed,
 Change = tuple[Any, str, Any]  # home, name and value
 TORCHS = ("randn", "rand", "randn_like", "rand_like", "normal", "bernoulli", "randint", "randperm")
 TENSORS = ("normal_", "uniform_", "exponential_", "cauchy_", "geometric_")
-JAXS = ("normal", "laplace", "uniform", "gumbel", "exponential", "logistic", "cauchy", "bernoulli", "randint", "bits")
-JAXS += ("choice", "categorical", "permutation", "geometric", "gamma", "poisson")
-LOCATED = ("normal", "laplace", "gumbel", "exponential", "logistic", "cauchy")  # of JAX, in standard form
+STANDARD = ("normal", "laplace", "gumbel", "exponential", "logistic", "cauchy")  # of JAX: of no scale
+JAXS = (
+    *STANDARD,
+    "uniform",
+    "bernoulli",
+    "randint",
+    "bits",
+    "choice",
+    "categorical",
+    "permutation",
+    "gamma",
+    "poisson",
+)
 OWN = {"numpy", "random", "secrets", "dpaudit", "os", "torch", "jax", "scipy"}  # whose names stay as they are
 _NOTHING = object()
 
@@ -120,7 +130,7 @@ def _jax(jax: Any) -> Iterator[Change]:
             def like(ends: Any, value: Any) -> Any:
                 return jax.numpy.asarray(np.array(ends), value.dtype)
 
-            told = () if name in LOCATED else given
+            told = () if name in STANDARD else given
             return recorded(f"jax.random.{name}", name, lambda _: original(key, *given, **named), like, told, {})
 
         return call
@@ -133,13 +143,12 @@ def _libraries() -> Iterator[Change]:
     for library, changes in (("torch", _torch), ("jax", _jax)):
         if hasattr(sys.modules.get(library), "random"):  # loaded to its end
             yield from changes(sys.modules[library])
-    for module, name, *how in (*NOISE, *ELSEWHERE):
-        home: Any = sys.modules.get(module)
+    for module, name, law, parameters in (*NOISE, *((*each, None) for each in ELSEWHERE)):
         *holder, last = name.split(".")
+        home: Any = sys.modules.get(module)
         home = getattr(home, holder[0], None) if holder else home
-        original = getattr(home, last, None)
-        if original is not None:
-            yield home, last, _noise(original, name, *how) if len(how) == 2 else noting(str(how[0]), original)  # type: ignore[arg-type]
+        if (original := getattr(home, last, None)) is not None:
+            yield home, last, noting(law, original) if parameters is None else _noise(original, name, law, parameters)
 
 
 @contextmanager

@@ -6,24 +6,24 @@ law: what does not change even then is touched by no draw. This runs where mecha
 
 import math
 import warnings
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from dpaudit.base.arrays import Bools, Reals
+from dpaudit.base.arrays import Bools
 from dpaudit.claims import Claim
 from dpaudit.data.data import private_copy
 from dpaudit.errors import DpAuditError, Interrupted
-from dpaudit.recording.fits import Fitter, Noise, features_of
-from dpaudit.recording.losses import Moved, loss, parameter_of
-from dpaudit.recording.outputs import WHOLE, Apart, apart, named, shown
+from dpaudit.recording.leads import findings
+from dpaudit.recording.losses import parameter_of
+from dpaudit.recording.outputs import WHOLE, Apart, apart, shown
 from dpaudit.recording.patching import patched
 from dpaudit.recording.sources import CHOICE, GENUINE, ORDER, Draw, How, Tape, generator, taped
-from dpaudit.results.recorded import Difference, Drawn, Lead, NoiseRecord, Part
+from dpaudit.results.recorded import Difference, Drawn, NoiseRecord, Part
 
 PLAIN = 16  # replays with draws as they fall
 ENDS: tuple[How, ...] = ("low", "high", "mixed", "mixed", "mixed", "mixed")
@@ -79,7 +79,8 @@ def replayed(call: Call, first: Any, second: Any, seed: int) -> Replays:
         for place, side in [work[each] for each in order]:
             rows[place, side] = run_once(call, (first, second)[side], 1_000 * seed + place, hows[place])
         again = [run_once(call, (first, second)[side], 1_000 * seed) for side in (0, 1)]
-    found = Replays(tuple([rows[place, side] for place in range(len(hows))] for side in (0, 1)), runs=len(work) + 3)  # type: ignore[arg-type]
+    one, other = ([rows[place, side] for place in range(len(hows))] for side in (0, 1))
+    found = Replays((one, other), runs=len(work) + 3)
     for side, (output, tape) in enumerate(again):
         before, drawn = found.sides[side][0]
         if _different(output, before) or len(tape.draws) != len(drawn.draws):
@@ -121,15 +122,12 @@ def analysed(
     """
     replays = replayed(call, first, second, seed)
     allowed = None if claim is None else claim.at_distance(distance)
-    facts = _facts(replays)
-    with np.errstate(all="ignore"):
-        numbers = _Numbers(replays, allowed)
-    leads = [*facts.leads, *numbers.leads] if not replays.unseen else []
-    value = None if allowed is None else allowed.value
+    one, other = ([(output, tape.draws) for output, tape in rows] for rows in replays.sides)
+    found = findings((one, other), replays.ends, allowed)
+    leads = [] if replays.unseen else found.leads
     if allowed is not None and allowed.max_probability(RARE) > 0.5:
         leads = [each for each in leads if each.kind in ("shift", "law")]
-    known = not numbers.unknown and not facts.varies and not replays.unseen
-    total = math.inf if any(each.kind not in ("shift", "law") for each in leads) else numbers.loss
+    total = math.inf if any(each.kind not in ("shift", "law") for each in leads) else found.loss
     return NoiseRecord(
         mechanism="",
         pair={},
@@ -139,12 +137,12 @@ def analysed(
         draws=drawn(replays),
         parts=came(replays),
         leads=tuple(leads),
-        differs=tuple(dict.fromkeys([*facts.varies, *numbers.unknown]))[:MOST_SHOWN],
+        differs=tuple(dict.fromkeys(found.differs))[:MOST_SHOWN],
         unseen=tuple(sorted(replays.unseen)),
-        allowed=value,
-        parameter=parameter_of(allowed, numbers.moved),
-        loss=total if known else None,
-        at_most=numbers.at_most,
+        allowed=None if allowed is None else allowed.value,
+        parameter=parameter_of(allowed, found.moved),
+        loss=None if found.differs or replays.unseen else total,
+        at_most=found.at_most,
     )
 
 
@@ -169,252 +167,6 @@ def glanced(call: Call, first: Any, second: Any, *, seed: int = 0) -> float:
     return 0.0 if apart_by == 0.0 else math.inf if wide == 0.0 else apart_by / wide
 
 
-@dataclass(slots=True)
-class _Facts:
-    leads: list[Lead] = field(default_factory=list)
-    varies: list[str] = field(default_factory=list)
-
-
-def _facts(replays: Replays) -> _Facts:
-    """Types, keys, lengths, text and exceptions: a lead where each dataset has its own in every replay."""
-    found = _Facts()
-    raised = [{output.facts[WHOLE] for output, _ in rows if output.raised} for rows in replays.sides]
-    alive = [[output for output, _ in rows if not output.raised] for rows in replays.sides]
-    if bool(alive[0]) != bool(alive[1]):
-        texts = [_one(raised[side]) if not alive[side] else "a value" for side in (0, 1)]
-        both = [side for side in (0, 1) if alive[side] and len(alive[side]) < len(replays.sides[side])]
-        if not both:
-            found.leads.append(Lead("raised", (WHOLE,), *texts))
-        else:
-            found.varies.append(WHOLE)
-        return found
-    if not alive[0]:
-        if raised[0] != raised[1] and len(raised[0]) == len(raised[1]) == 1:
-            found.leads.append(Lead("raised", (WHOLE,), *(_one(each) for each in raised)))
-        return found
-    if any(len(alive[side]) < len(replays.sides[side]) for side in (0, 1)):
-        found.varies += [WHOLE] if len(alive[0]) != len(alive[1]) else []
-    keys = dict.fromkeys(key for rows in alive for output in rows for key in output.facts)
-    apart_: list[tuple[str, str, str]] = []
-    for key in keys:
-        values = [{output.facts.get(key, "absent") for output in rows} for rows in alive]
-        if values[0] == values[1] and len(values[0]) == 1:
-            continue
-        if len(values[0]) == len(values[1]) == 1:
-            apart_.append((key, _one(values[0]), _one(values[1])))
-        else:
-            plain = [[output.facts.get(key) for output, _ in rows[:PLAIN]] for rows in replays.sides]
-            found.varies += [key] if plain[0] != plain[1] else []
-    if apart_:
-        found.leads.append(Lead("untouched", tuple(key for key, *_ in apart_[:MOST_SHOWN]), *apart_[0][1:]))
-    return found
-
-
-def _one(values: Iterable[str]) -> str:
-    return shown(min(values, default=""))
-
-
-@dataclass(slots=True)
-class _Numbers:
-    """The numbers of the outputs: their noise on both datasets, and the leads that follow."""
-
-    replays: Replays
-    claim: Claim | None
-    leads: list[Lead] = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)
-    moved: list[Moved] = field(default_factory=list)
-    loss: float | None = None
-    at_most: bool = False
-
-    def __post_init__(self) -> None:
-        sides = self.replays.sides
-        ends = self.replays.ends
-        fitters = [Fitter(features_of([tape.draws for _, tape in rows[:PLAIN]]), ends) for rows in sides]
-        fitters = [
-            Fitter(features_of([tape.draws for _, tape in rows]) or fitters[side].features, ends)
-            for side, rows in enumerate(sides)
-        ]
-        keys = dict.fromkeys(key for rows in sides for output, _ in rows for key in output.numbers)
-        fixed: list[tuple[str, str, str]] = []
-        noises: dict[str, list[Noise]] = {}
-        ratios: list[tuple[str, tuple[Noise, Noise], tuple[Noise, Noise]]] = []
-        free: list[tuple[str, Reals, Reals]] = []
-        for key in keys:
-            blocks = [_block(rows, key) for rows in sides]
-            if blocks[0] is None or blocks[1] is None or blocks[0][0].shape != blocks[1][0].shape:
-                continue  # which lengths and keys tell
-            rough = max(output.roughness for rows in sides for output, _ in rows)
-            size = blocks[0][0].shape[1]
-            fits = [fitter.fit(*block, rough) for fitter, block in zip(fitters, blocks, strict=True)]
-            for place in range(size):
-                name = named(key, place, size)
-                y = [block[0][:, place][block[1][:, place]] for block in blocks]
-                steady = [len(each) > 0 and _steady(each) for each in y]
-                if all(steady):
-                    if not _equal(y[0][0], y[1][0]):
-                        fixed.append((name, shown(float(y[0][0])), shown(float(y[1][0]))))
-                    continue
-                one, other = fits[0][place], fits[1][place]
-                if one is not None and other is not None:
-                    noises[name] = [one, other]
-                elif any(steady) and (one or other):
-                    self._exact(name, y, steady, one or other)
-                else:
-                    free.append((name, *(block[0][:, place] for block in blocks)))
-        for name, a, b in free:
-            pair = [fitter.ratio(y, 2.0**-52) for fitter, y in zip(fitters, (a, b), strict=True)]
-            if pair[0] is not None and pair[1] is not None:
-                ratios.append((name, pair[0], pair[1]))
-            elif (sums := self._sum(fitters, a, b)) is not None:
-                noises[name] = sums
-            else:
-                self.unknown += [name] if not np.array_equal(a, b, equal_nan=True) else [f"{name} "]
-        if fixed:
-            self.leads.append(Lead("untouched", tuple(name for name, *_ in fixed[:MOST_SHOWN]), *fixed[0][1:]))
-        for name, *both in ratios:
-            for place, part in enumerate(("numerator", "denominator")):
-                noises[f"the {part} of {name}"] = [both[0][place], both[1][place]]
-        self._judge(self._apart(noises))
-        self.unknown = [name for name in self.unknown if not name.endswith(" ")]
-
-    def _exact(self, name: str, y: Sequence[Reals], steady: Sequence[bool], noise: Noise | None) -> None:
-        """One dataset has noise there and the other has none."""
-        assert noise is not None
-        if noise.at_most:
-            self.unknown.append(name)
-            return
-        texts = [shown(float(each[0])) if fixed else "noise" for each, fixed in zip(y, steady, strict=True)]
-        self.leads.append(Lead("law", (name,), *texts, noise.place, noise.call, noise.law, None, math.inf))
-
-    def _sum(self, fitters: Sequence[Fitter], *both: Reals) -> list[Noise] | None:
-        """A sum of several normal draws is one; of others, the widest alone is known to be noise."""
-        found: list[Noise] = []
-        for fitter, y in zip(fitters, both, strict=True):
-            used = fitter.sums(y)
-            if used is None:
-                return None
-            terms = [(c, of, at) for c, of, at in used.values()]
-            z = sum(c * of.values[:, at] for c, of, at in terms)
-            f = float(np.median((y - z)[:PLAIN]))
-            loc = f + sum(c * float(of.loc[at]) for c, of, at in terms)
-            normal = all(of.law == "normal" for _, of, _ in terms)
-            sizes = [abs(c) * float(of.scale[at]) for c, of, at in terms]
-            widest = int(np.argmax(sizes))
-            c, of, _ = terms[widest]
-            scale = math.hypot(*sizes) if normal else sizes[widest]
-            elements = tuple(of.elements[at][0] for _, of, at in terms)
-            error = 1e-9 * float(np.max(np.abs(y[:PLAIN])) + sum(sizes))
-            found.append(Noise(of.law, loc, scale, error, of.more, elements, c, of.place, of.call, at_most=not normal))
-        return found
-
-    def _apart(self, noises: dict[str, list[Noise]]) -> dict[str, list[Noise]]:
-        """The numbers whose noise is their own: of several that share a draw all but one go."""
-        owners: dict[Any, list[str]] = defaultdict(list)
-        for name, both in noises.items():
-            for side, noise in enumerate(both):
-                for element in noise.elements:
-                    owners[side, element].append(name)
-        result = dict(noises)
-        for shared in [names for names in owners.values() if len(names) > 1]:
-            first, *others = [name for name in dict.fromkeys(shared) if name in result] or [""]
-            for name in others:
-                a, b = result[first], result[name]
-                del result[name]
-                if any(len(each.elements) > 1 or each.at_most for each in (*a, *b)) or any(
-                    a[side].elements != b[side].elements for side in (0, 1)
-                ):
-                    self.unknown.append(name)
-                    continue
-                rests = [b[side].location - b[side].slope / a[side].slope * a[side].location for side in (0, 1)]
-                same = math.isclose(b[0].slope / a[0].slope, b[1].slope / a[1].slope, rel_tol=1e-9)
-                error = sum(each.error for each in (*a, *b)) * (1.0 + abs(b[0].slope / a[0].slope))
-                if not same or abs(rests[0] - rests[1]) > 2.0 * error:
-                    texts = (shown(rest) for rest in rests)
-                    self.leads.append(
-                        Lead("reused", (first, name), *texts, b[0].place, b[0].call, b[0].law, None, math.inf)
-                    )
-        return result
-
-    def _judge(self, noises: dict[str, list[Noise]]) -> None:
-        """The loss of all numbers together, and a lead where it is above the claim."""
-        moved, least = {}, []
-        for name, (one, other) in noises.items():
-            scales = one.scale, other.scale
-            close = abs(scales[0] - scales[1]) <= max(1e-9, one.blur + other.blur) * max(scales)
-            scale = (max(scales),) * 2 if close else scales
-            laws = {one.law, other.law}
-            more = one.more, other.more
-            if len(laws) > 1:
-                self.unknown.append(name)
-                continue
-            gap, error = abs(one.location - other.location), one.error + other.error
-            moved[name] = Moved(
-                one.law, (one.location, other.location) if gap > error else (one.location,) * 2, scale, more
-            )
-            if moved[name].law in ("integers", CHOICE, "binomial") and one.slope != other.slope:
-                del moved[name]
-                self.unknown.append(name)
-                continue
-            sign = math.copysign(max(gap - error, 0.0), other.location - one.location)
-            least.append(replace(moved[name], location=(one.location, one.location + sign)))
-        self.moved = list(moved.values())
-        self.at_most = any(noise.at_most for name in moved for noise in noises[name])
-        self.loss = loss(self.claim, self.moved)
-        sure = loss(self.claim, least)
-        if not self.moved or self.loss is None or sure is None or self.claim is None:
-            return
-        allowed = self.claim.value
-        if allowed is None:
-            allowed = self.claim.epsilon_at(self.claim.delta)
-        if sure <= allowed * (1.0 + SLACK) + 1e-12:
-            return
-        name = max(
-            moved,
-            key=lambda each: (not moved[each].same, moved[each].shift, moved[each].scale[0] != moved[each].scale[1]),
-        )
-        worst, noise = moved[name], noises[name][0]
-        names = [name, *(each for each in moved if each != name and not moved[each].same)]
-        same = worst.scale[0] == worst.scale[1] and repr(worst.more[0]) == repr(worst.more[1])
-        texts = [
-            f"{shown(location)} + {law}, scale {shown(scale)}"
-            for location, scale, law in zip(worst.location, worst.scale, (worst.law,) * 2, strict=True)
-        ]
-        told = worst.shift if same else None
-        self.leads.append(
-            Lead(
-                "shift" if same else "law",
-                tuple(names[:MOST_SHOWN]),
-                *texts,
-                noise.place,
-                noise.call,
-                noise.law,
-                told,
-                self.loss,
-                self.at_most,
-            )
-        )
-
-
-def _block(rows: Rows, key: str) -> tuple[Reals, Bools] | None:
-    """The numbers of a part in all replays, and where they were there; None where their count changes."""
-    sizes = {output.numbers[key].size for output, _ in rows if key in output.numbers}
-    if len(sizes) != 1:
-        return None
-    (size,) = sizes
-    nothing = np.full(size, math.nan)
-    numbers = np.stack([output.numbers.get(key, nothing) for output, _ in rows])
-    there = np.array([key in output.numbers for output, _ in rows])
-    return numbers, np.repeat(there[:, None], size, axis=1)
-
-
-def _steady(y: Reals) -> bool:
-    return bool(np.all((y == y[0]) | (np.isnan(y) & np.isnan(y[0]))))
-
-
-def _equal(one: float, other: float) -> bool:
-    return one == other or (math.isnan(one) and math.isnan(other))
-
-
 # --- both replays side by side -----------------------------------------------------------------------------------
 
 
@@ -435,7 +187,7 @@ def drawn(replays: Replays) -> tuple[Drawn, ...]:
             differs += ["scale"] if one.shape == other.shape and not np.array_equal(one.scale, other.scale) else []
         if Counter(orders[0]) == Counter(orders[1]) and orders[0] != orders[1]:
             differs.append("order")
-        rows.append(Drawn(*key, *(_drawn(each) for each in both), tuple(dict.fromkeys(differs))))
+        rows.append(Drawn(*key, _drawn(both[0]), _drawn(both[1]), tuple(dict.fromkeys(differs))))
     return tuple(sorted(rows, key=lambda each: not each.differs)[:MOST_SHOWN])
 
 

@@ -54,11 +54,6 @@ CALLS = {
 }
 ALIASES = {"mu": "loc", "mean": "loc", "sigma": "scale", "std": "scale", "lambd": "rate", "a": "low", "b": "high"}
 UNDRAWN = {"bit_generator", "spawn", "seed", "get_state", "set_state", "getstate", "setstate", "VERSION"}
-TORCHS = ("randn", "rand", "randn_like", "rand_like", "normal", "bernoulli", "randint", "randperm")
-TENSORS = ("normal_", "uniform_", "exponential_", "cauchy_", "geometric_")
-JAXS = ("normal", "laplace", "uniform", "gumbel", "exponential", "logistic", "cauchy", "bernoulli", "randint")
-JAXS += ("choice", "categorical", "permutation", "geometric", "gamma", "poisson", "bits")
-OTHERS = {"opendp": "Rust", "pydp": "C++", "tensorflow_privacy": "TensorFlow", "tmlt.core": "Spark"}
 FAR, NEAR = 37.0, 690.0  # scales of an extreme draw of a normal law and of the others: beyond 1e-299
 MOST_EXTREME = 64  # draws of a place that are extreme: loops that reject draws end
 MOST_DRAWS = 100_000  # calls of one run; what draws more is not recorded further
@@ -146,7 +141,8 @@ def recorded(call: str, name: str, draw: Callable[[int], Any], like: Callable[[A
                 (-1.0, 1.0), np.shape(numbers)
             )
             if (ends := extreme(law, loc, scale, more, numbers, signs)) is not None:
-                value, numbers = like(ends, value), ends
+                value = like(ends, value)
+                numbers = ends if law == CHOICE else _numbers(value, law, given)
         flat = np.zeros(0) if numbers is None else np.asarray(numbers, float).ravel()
         tape.draws.append(
             Draw(words, call, number, law, loc, scale, more, flat, np.shape(numbers) if flat.size else ())
@@ -175,7 +171,8 @@ def law_of(name: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple
     ('uniform', 2, 3, ())
     """
     law, parameters = CALLS.get(name, ("", []))
-    names, values = [each.partition("=")[0] for each in parameters], {}
+    names = [each.partition("=")[0] for each in parameters]
+    values: dict[str, Any] = {}
     for each in parameters:
         if default := each.partition("=")[2]:
             values[each.partition("=")[0]] = None if default == "None" else int(default)
@@ -316,16 +313,16 @@ def _generators() -> tuple[Any, Any]:
 
     def spawn(self: Any, n_children: int) -> list[Any]:
         if not self.records:
-            return GENUINE.spawn(self, n_children)  # type: ignore[no-any-return]
+            return GENUINE.spawn(self, n_children)
         return [generator(self.tape_seed + number) for number in range(1, n_children + 1)]
 
     fresh, old = (lambda seed: GENUINE(np.random.SFC64(seed))), (lambda seed: LEGACY(np.random.MT19937(seed)))
-    space = {name: _method(GENUINE, name, fresh, "Generator") for name in _drawing(GENUINE)}
+    space: dict[str, Any] = {name: _method(GENUINE, name, fresh, "Generator") for name in _drawing(GENUINE)}
     space |= {"__init__": init, "__reduce__": reduce, "spawn": spawn, "records": False, "tape_seed": 0}
     space |= {"__deepcopy__": lambda self, memo: reduce(self)[0](*reduce(self)[1]), "__module__": GENUINE.__module__}
     modern = _AsGenuine("Generator", (GENUINE,), space)
     modern.genuine = GENUINE
-    older = {name: _method(LEGACY, name, old, "np.random") for name in _drawing(LEGACY)}
+    older: dict[str, Any] = {name: _method(LEGACY, name, old, "np.random") for name in _drawing(LEGACY)}
 
     def init_legacy(self: Any, seed: Any = None) -> None:
         LEGACY.__init__(self, seed)

@@ -17,8 +17,7 @@ from dpaudit.base.arrays import Bools, Reals
 from dpaudit.recording.sources import Draw
 
 Element = tuple[str, str, int, int]  # place, call, number of the call there, and place among its values
-MOST_PAIRS, MOST_SCALARS, FEWEST_SHOWN = 16, 64, 5  # blocks that are paired; elements tried one by one; values to fit
-WHOLE = ("integers", "choice", "order", "geometric", "binomial", "poisson", "discrete_laplace")
+MOST_PAIRS, MOST_SCALARS, MOST_LIKELY, FEWEST_SHOWN = 16, 64, 4, 5  # blocks that are paired; draws tried; values to fit
 LOOSE = 2.0**12  # ulps of what was computed by logarithms, above those of sums
 ULPS = 64.0  # of the largest number in a sum, that rounding may take
 
@@ -75,12 +74,17 @@ def features_of(tapes: Sequence[Sequence[Draw]], ends: Bools) -> list[Feature]:
         nothing = np.full(first.values.size, math.nan)
         values = np.stack([each.values if each and fits else nothing for each, fits in zip(same, alike, strict=True)])
         elements = tuple(((*key, place),) for place in range(first.values.size))
-        single = first.law not in WHOLE and np.all((values == values.astype(np.float32)) | ~np.isfinite(values))
-        told = (first.more, elements, first.place, first.call, 2.0**29 if single else 1.0)
+        told = (first.more, elements, first.place, first.call, 2.0**29 if _single(values) else 1.0)
         base.append(Feature(first.law, values, loc, scale, *told))
     derived = [each for feature in base for each in _transforms(feature)]
     few = [each for each in (*base, *derived) if each.law in ("exponential", "geometric", "gamma", "uniform", "normal")]
     return [*base, *derived, *_pairs(few, base)]
+
+
+def _single(values: Reals) -> bool:
+    """Whether numbers that are not whole are single floats."""
+    finite = values[np.isfinite(values)]
+    return bool(np.all(finite == finite.astype(np.float32)) and np.any(finite != np.round(finite)))
 
 
 def _alike(one: Draw, other: Draw) -> bool:
@@ -157,58 +161,61 @@ def _signs(of: Feature) -> Reals | None:
     return np.where(of.values == values[0], -1.0, 1.0) if len(values) == 2 else None
 
 
+def _together(values: Reals, numbers: Reals, there: Bools) -> list[list[int]]:
+    """For each number the draws that go with it most, by the correlation of their ranks."""
+
+    def ranks(of: Reals) -> Reals:
+        places = np.argsort(np.argsort(of, axis=0), axis=0).astype(np.float64)
+        return np.asarray(places - places.mean(axis=0))
+
+    together = np.abs(ranks(np.where(there, numbers, -math.inf)).T @ ranks(np.nan_to_num(values)))
+    return np.argsort(-together, axis=1)[:, :MOST_LIKELY].tolist()  # type: ignore[no-any-return]
+
+
 # --- fits of single numbers --------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class Fitter:
-    """Fits of the numbers of an output on one dataset; `ends` marks the replays at the ends of laws.
-
-    `roughness` is the unit in the last place of the numbers, relative: 2^-52 for doubles.
-    """
+    """Fits of the numbers of an output on one dataset; `ends` marks the replays at the ends of laws."""
 
     features: list[Feature]
     ends: Bools
 
-    def fit(self, numbers: Reals, shown: Bools, roughness: float) -> list[Noise | None]:
+    @property
+    def bank(self) -> list[tuple[Feature, int]]:
+        """Every value that noise may be, with its place in its feature."""
+        return [(feature, place) for feature in self.features for place in range(feature.values.shape[1])]
+
+    def fit(self, numbers: Reals, there: Bools) -> list[Noise | None]:
         """The noise of each number, `numbers[replays, size]`, None where it is not understood.
 
-        `shown[replays, size]`: whether a number was there, in that replay.
+        `there[replays, size]`: whether a number was there. Those that are data plus one draw are known by their
+        differences, which are in one ratio; of the others the draws that go with them most are tried.
         """
+        bank, plain = self.bank, np.flatnonzero(~self.ends)
         result: list[Noise | None] = [None] * numbers.shape[1]
-        with np.errstate(all="ignore"):
-            whole = np.flatnonzero(shown.all(axis=0))
-            for place, noise in self._matched(numbers[:, whole], roughness):
-                result[whole[place]] = noise
-            for place in [place for place, noise in enumerate(result) if noise is None][:MOST_SCALARS]:
-                y, there = numbers[:, place], shown[:, place]
-                if len(np.unique(y[there & ~self.ends])) >= 2:
-                    result[place] = self._partly(y, there, place, numbers.shape[1], roughness)
-        return result
-
-    def _matched(self, numbers: Reals, roughness: float) -> Iterator[tuple[int, Noise]]:
-        """Numbers that are data plus one draw: the differences of replays are in one ratio."""
-        plain = np.flatnonzero(~self.ends)
-        if numbers.shape[1] == 0 or len(plain) < 4:
-            return
-        steps = numbers[plain[1:3]] - numbers[plain[0]]
-        bank = [(feature, place) for feature in self.features for place in range(feature.values.shape[1])]
-        if not bank:
-            return
+        if not bank or len(plain) < FEWEST_SHOWN:
+            return result
         values = np.concatenate([each.values for each in self.features], axis=1)
-        moves = values[plain[1:3]] - values[plain[0]]
+        moves, steps = (np.diff(each[plain[:3]], axis=0) for each in (values, numbers))
         signature = moves[1] / moves[0]
         order = np.argsort(signature)
         rising = signature[order]
-        for place in np.flatnonzero(steps[0] != 0.0):
-            ratio = steps[1, place] / steps[0, place]
-            for reach in (1e-9, 1e-5):
+        close = _together(values[plain], numbers[plain], there[plain])
+        for place in range(numbers.shape[1]):
+            y, shown = numbers[:, place], there[:, place]
+            ratio, precision = steps[1, place] / steps[0, place], 2.0**-23 if _single(y) else 2.0**-52
+            for reach in (1e-9, 1e-5) if shown.all() and math.isfinite(ratio) else ():
                 wide = reach * max(1.0, abs(ratio))
-                near = order[np.searchsorted(rising, ratio - wide) : np.searchsorted(rising, ratio + wide, "right")]
-                fits = (self._line(numbers[:, place], bank[each], None, roughness) for each in near[:MOST_SCALARS])
-                if noise := next((each for each in fits if each is not None), None):
-                    yield int(place), noise
-                    break
+                low, high = np.searchsorted(rising, (ratio - wide, ratio + wide))
+                fits = (self._line(y, bank[each], None, precision) for each in order[low:high][:MOST_SCALARS])
+                result[place] = result[place] or next((each for each in fits if each is not None), None)
+            if result[place] is None and len(np.unique(y[shown & ~self.ends])) > 1:
+                close_by = [(way, bank[each]) for way in (self._clipped, self._rounded) for each in close[place]]
+                ways = (way(y, shown, each, precision) for way, each in close_by)
+                result[place] = next((each for each in ways if each is not None), None)
+        return result
 
     def _line(self, y: Reals, of: tuple[Feature, int], rows: Bools | None, roughness: float) -> Noise | None:
         """The noise where `y = f + c z` in all rows, to within the roundings of sums."""
@@ -248,19 +255,6 @@ class Fitter:
         law = f"-{feature.law}" if slope < 0.0 and feature.law in ("exponential", "gumbel", "gamma") else feature.law
         at = feature.place, feature.call
         return Noise(law, location, scale, error, feature.more, feature.elements[place], slope, blur, *at, at_most)
-
-    def _partly(self, y: Reals, there: Bools, place: int, size: int, roughness: float) -> Noise | None:
-        """Noise that was rounded or clipped afterwards, or is shown where it is large enough."""
-        candidates = [
-            (feature, at)
-            for feature in self.features
-            for at in ((place,) if feature.values.shape[1] == size else range(feature.values.shape[1]))
-        ][: 4 * MOST_SCALARS]
-        for way in (self._clipped, self._rounded):
-            for each in candidates:
-                if (noise := way(y, there, each, roughness)) is not None:
-                    return noise
-        return None
 
     def _clipped(self, y: Reals, there: Bools, of: tuple[Feature, int], roughness: float) -> Noise | None:
         """What is outside two ends is at them, or below a threshold is left out, and all else is data plus a draw."""

@@ -7,19 +7,58 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from dpaudit.base.arrays import Bools, Reals
+from dpaudit.base.arrays import Bools, Reals, Words
 from dpaudit.claims import Claim
+from dpaudit.events.features import spell
+from dpaudit.outputs.canonical import Failure, Outputs, Path, derived
+from dpaudit.outputs.encode import encode_objects
 from dpaudit.recording.fits import Fitter, Noise, features_of
 from dpaudit.recording.losses import Moved, loss
-from dpaudit.recording.outputs import WHOLE, Apart, named, shown
 from dpaudit.recording.sources import Draw
 from dpaudit.results.recorded import Kind, Lead
 
+WHOLE = "output"
 SLACK = 1e-7  # relative: a loss no further above the claim is a rounding of it
-MOST_PARTS = 12  # of one lead
+MOST_PARTS, LONGEST = 12, 60  # parts of one lead; characters of what came out
 FINITE = ("integers", "choice", "binomial")  # laws of few values, without a scale
-Rows = Sequence[tuple[Apart, list[Draw]]]  # of one dataset, a row a replay
+
+
+def shown(value: Any) -> str:
+    """A value for people, shortened."""
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+
+
+@dataclass(slots=True, eq=False)
+class Table:
+    """What came out of all replays, in canonical form: a row for each place, a column for each replay.
+
+    `words` are equal where what came out is; `raised` tells which replays ended in an exception.
+    """
+
+    paths: list[Path]
+    values: Reals
+    codes: Words
+    words: Words
+    raised: Bools
+    outputs: Outputs
+
+    @classmethod
+    def of(cls, outputs: list[Any]) -> "Table":
+        """From what runs returned; what they raised is a `Failure`."""
+        seen = encode_objects(outputs)
+        paths = [path for path in seen.columns if not derived(path)]
+        values = np.stack([np.asarray(seen.column(path).values, np.float64) for path in paths])
+        codes = np.stack([seen.column(path).tokens for path in paths])
+        words = np.where(codes == 0, (values + 0.0).view(np.uint64), codes)
+        return cls(paths, values, codes, words, np.array([isinstance(each, Failure) for each in outputs]), seen)
+
+    def text(self, place: int, replay: int) -> str:
+        """What came out at a place, for people."""
+        code = int(self.codes[place, replay])
+        return shown(float(self.values[place, replay])) if code == 0 else shown(self.outputs.labels.get(code, "text"))
 
 
 @dataclass(slots=True)
@@ -40,105 +79,88 @@ class Findings:
     ) -> None:
         """One lead more."""
         first, second = texts
-        place = {} if of is None else {"place": of.place, "call": of.call, "law": of.law}
-        self.leads.append(Lead(kind, tuple(parts[:MOST_PARTS]), first, second, **place, **told))
+        place = ("", "", "") if of is None else (of.place, of.call, of.law)
+        self.leads.append(Lead(kind, tuple(parts[:MOST_PARTS]), first, second, place[0], place[1], place[2], **told))
 
 
-def findings(sides: tuple[Rows, Rows], ends: Bools, claim: Claim | None) -> Findings:
-    """From the replays of both datasets, `ends` of which have draws at the ends of their laws."""
+Sides = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]  # replays of each dataset, in one order
+
+
+def findings(
+    table: Table, sides: Sides, draws: tuple[list[list[Draw]], list[list[Draw]]], ends: Bools, claim: Claim | None
+) -> Findings:
+    """From the replays of both datasets, and what they drew; at `ends` draws are at the ends of their laws."""
     found = Findings()
-    if _ended(found, sides):
-        _facts(found, sides)
-        with np.errstate(all="ignore"):
-            _judge(found, _own(found, _noises(found, sides, ends)), claim)
+    raised = [table.raised[rows] for rows in sides]
+    words = [
+        {table.text(table.paths.index(()), row) for row in rows[each]} for rows, each in zip(sides, raised, strict=True)
+    ]
+    always = [bool(each.all()) for each in raised]
+    if any(always):
+        if (always[0] != always[1] and not raised[always.index(False)].any()) or (all(always) and words[0] != words[1]):
+            found.lead("raised", (WHOLE,), (min(each, default="a value") for each in words))
+        return found
+    if raised[0].sum() != raised[1].sum():
+        found.differs.append(WHOLE)
+    alive = [rows[~each] for rows, each in zip(sides, raised, strict=True)]
+    steady = [(table.words[:, rows] == table.words[:, rows[:1]]).all(axis=1) for rows in alive]
+    firsts = [table.words[:, rows[0]] for rows in alive]
+    fixed = np.flatnonzero(steady[0] & steady[1] & (firsts[0] != firsts[1]))
+    if len(fixed):
+        texts = (table.text(fixed[0], rows[0]) for rows in alive)
+        found.lead("untouched", [spell(table.paths[place]) for place in fixed], texts)
+    both = ~(raised[0] | raised[1])
+    apart = (table.words[:, sides[0][both]] != table.words[:, sides[1][both]]).any(axis=1)
+    places = np.flatnonzero(apart & ~(steady[0] & steady[1]))
+    with np.errstate(all="ignore"):
+        _judge(found, _own(found, _noises(found, table, sides, draws, ends, places, steady)), claim)
     return found
 
 
-def _ended(found: Findings, sides: tuple[Rows, Rows]) -> bool:
-    """Whether both datasets gave values; a lead where one alone does in every replay."""
-    raised = [[output.facts[WHOLE] for output, _ in rows if output.raised] for rows in sides]
-    always = [len(each) == len(rows) for each, rows in zip(raised, sides, strict=True)]
-    kinds = [set(each) for each in raised]
-    if sum(always) == 1 and not raised[always.index(False)] or all(always) and kinds[0] != kinds[1]:
-        found.lead("raised", (WHOLE,), (shown(min(each, default="a value")) for each in kinds))
-    elif len(raised[0]) != len(raised[1]):
-        found.differs.append(WHOLE)
-    return not any(always)
-
-
-def _facts(found: Findings, sides: tuple[Rows, Rows]) -> None:
-    """Types, keys, lengths and text: a lead where each dataset has its own in every replay."""
-    apart: list[tuple[str, list[str]]] = []
-    for key in dict.fromkeys(key for rows in sides for output, _ in rows for key in output.facts if key != WHOLE):
-        values = [[output.facts.get(key, "absent") for output, _ in rows if not output.raised] for rows in sides]
-        if all(len(set(each)) == 1 for each in values):
-            apart += [(key, [shown(each[0]) for each in values])] if values[0][0] != values[1][0] else []
-        elif values[0] != values[1]:
-            found.differs.append(key)
-    if apart:
-        found.lead("untouched", [key for key, _ in apart], apart[0][1])
-
-
-def _noises(found: Findings, sides: tuple[Rows, Rows], ends: Bools) -> dict[str, tuple[Noise, Noise]]:
-    """The noise of every number that moves, on both datasets; leads where a number does not move and differs."""
-    fitters = [Fitter(features_of([draws for _, draws in rows], ends), ends) for rows in sides]
-    rough = max(output.roughness for rows in sides for output, _ in rows)
-    fixed: list[tuple[str, list[str]]] = []
+def _noises(
+    found: Findings,
+    table: Table,
+    sides: Sides,
+    draws: tuple[list[list[Draw]], list[list[Draw]]],
+    ends: Bools,
+    places: npt.NDArray[np.intp],
+    steady: Sequence[Bools],
+) -> dict[str, tuple[Noise, Noise]]:
+    """The noise of each place that moves and differs, on both datasets; a lead where one alone has noise."""
+    fitters = [Fitter(features_of(tapes, ends), ends) for tapes in draws]
+    numbers = [table.values[np.ix_(places, rows)].T for rows in sides]
+    there = [((table.codes[np.ix_(places, rows)] == 0) | table.raised[rows]).T for rows in sides]
+    fits = [fitter.fit(*each) for fitter, each in zip(fitters, zip(numbers, there, strict=True), strict=True)]
     noises: dict[str, tuple[Noise, Noise]] = {}
-    for key in dict.fromkeys(key for rows in sides for output, _ in rows for key in output.numbers):
-        one, other = (_block(rows, key) for rows in sides)
-        if one is None or other is None or one[0].shape != other[0].shape:
-            continue  # of which lengths and keys tell
-        fits = [fitter.fit(*block, rough) for fitter, block in zip(fitters, (one, other), strict=True)]
-        for place in range(one[0].shape[1]):
-            name, y = named(key, place, one[0].shape[1]), (one[0][:, place], other[0][:, place])
-            there = [each[[key in output.numbers for output, _ in rows]] for each, rows in zip(y, sides, strict=True)]
-            steady = [bool(np.all((each == each[:1]) | (np.isnan(each) & np.isnan(each[:1])))) for each in there]
-            noise = fits[0][place], fits[1][place]
-            if all(steady):
-                same = np.array_equal(there[0][:1], there[1][:1], equal_nan=True)
-                fixed += [] if same else [(name, [shown(float(each[0])) for each in there])]
-            elif any(steady):
-                _exact(found, name, there, steady, noise[steady.index(False)])
-            elif noise[0] is not None and noise[1] is not None:
-                noises[name] = noise[0], noise[1]
-            elif more := _more(fitters, name, y):
-                noises |= more
+    for at, place in enumerate(places.tolist()):
+        name, one, other = spell(table.paths[place]), fits[0][at], fits[1][at]
+        fixed = [bool(each[place]) for each in steady]
+        if any(fixed):
+            noise = (one, other)[fixed.index(False)]
+            if noise is None or noise.at_most or not there[fixed.index(True)][:, at].all():
+                found.differs.append(name)
             else:
-                found.differs += [] if np.array_equal(*y, equal_nan=True) else [name]
-    if fixed:
-        found.lead("untouched", [name for name, _ in fixed], fixed[0][1])
+                texts = (
+                    table.text(place, rows[0]) if still else "noise" for rows, still in zip(sides, fixed, strict=True)
+                )
+                found.lead("law", (name,), texts, noise, loss=math.inf)
+        elif one is not None and other is not None:
+            noises[name] = one, other
+        elif more := _more(fitters, name, numbers[0][:, at], numbers[1][:, at]):
+            noises |= more
+        else:
+            found.differs.append(name)
     return noises
 
 
-def _block(rows: Rows, key: str) -> tuple[Reals, Bools] | None:
-    """The numbers of a part in all replays, and where they were there; None where their count changes."""
-    sizes = {output.numbers[key].size for output, _ in rows if key in output.numbers}
-    if len(sizes) != 1:
-        return None
-    nothing = np.full(min(sizes), math.nan)
-    numbers = np.stack([output.numbers.get(key, nothing) for output, _ in rows])
-    there = np.array([key in output.numbers or output.raised for output, _ in rows])
-    return numbers, np.repeat(there[:, None], min(sizes), axis=1)
-
-
-def _exact(found: Findings, name: str, y: Sequence[Reals], steady: Sequence[bool], noise: Noise | None) -> None:
-    """One dataset has noise there, and the other has none."""
-    if noise is None or noise.at_most:
-        found.differs.append(name)
-        return
-    texts = (shown(float(each[0])) if fixed else "noise" for each, fixed in zip(y, steady, strict=True))
-    found.lead("law", (name,), texts, noise, loss=math.inf)
-
-
-def _more(fitters: Sequence[Fitter], name: str, y: tuple[Reals, Reals]) -> dict[str, tuple[Noise, Noise]] | None:
+def _more(fitters: Sequence[Fitter], name: str, *numbers: Reals) -> dict[str, tuple[Noise, Noise]] | None:
     """A number as a ratio of two noisy ones, or as a sum of several draws, on both datasets."""
-    one, other = (fitter.ratio(numbers) for fitter, numbers in zip(fitters, y, strict=True))
+    one, other = (fitter.ratio(y) for fitter, y in zip(fitters, numbers, strict=True))
     if one is not None and other is not None:
         parts = ("numerator", "denominator")
         return {f"the {part} of {name}": (one[k], other[k]) for k, part in enumerate(parts)}
-    one_, other_ = (fitter.sum(numbers) for fitter, numbers in zip(fitters, y, strict=True))
-    return None if one_ is None or other_ is None else {name: (one_, other_)}
+    sums = [fitter.sum(y) for fitter, y in zip(fitters, numbers, strict=True)]
+    return None if sums[0] is None or sums[1] is None else {name: (sums[0], sums[1])}
 
 
 def _own(found: Findings, noises: Mapping[str, tuple[Noise, Noise]]) -> dict[str, tuple[Noise, Noise]]:
@@ -173,7 +195,7 @@ def _judge(found: Findings, noises: Mapping[str, tuple[Noise, Noise]], claim: Cl
     moved: dict[str, Moved] = {}
     least: list[Moved] = []
     for name, (one, other) in noises.items():
-        if one.law != other.law or one.law in FINITE and one.slope != other.slope:
+        if one.law != other.law or (one.law in FINITE and one.slope != other.slope):
             found.differs.append(name)
             continue
         wide, gap, error = max(one.scale, other.scale), other.location - one.location, one.error + other.error
@@ -184,7 +206,7 @@ def _judge(found: Findings, noises: Mapping[str, tuple[Noise, Noise]], claim: Cl
         sure = one.location + math.copysign(max(abs(gap) - error, 0.0), gap)
         least.append(replace(moved[name], location=(one.location, sure)))
     found.moved = list(moved.values())
-    found.at_most |= any(noise.at_most for name in moved for noise in noises[name])
+    found.at_most = any(noise.at_most for name in moved for noise in noises[name])
     found.loss, sure_loss = loss(claim, found.moved), loss(claim, least)
     if claim is None or found.loss is None or sure_loss is None:
         return

@@ -16,8 +16,13 @@ from dpaudit.claims import Claim, GaussianDP, PureDP
 from dpaudit.claims.renyi import RenyiDP, ZeroConcentratedDP
 from dpaudit.losses.distribution import Losses, added
 
-CELLS, WIDTH = 60_001, 1e-4  # of a grid of outputs; of one of losses
-NAMED = ("laplace", "normal", "logistic", "gumbel", "-gumbel", "cauchy", "t", "exponential", "uniform", "gamma")
+CELLS, CELLS_OF_LOSSES, LARGEST = 60_001, 1 << 19, 40.0  # of a grid of outputs; of losses, and the largest there
+FAR = 50.0  # scales of a grid of outputs
+NAMES = {
+    each: each for each in ("laplace", "logistic", "cauchy", "t", "uniform", "gamma")
+}  # of laws, as scipy has them
+NAMES |= {"normal": "norm", "gumbel": "gumbel_r", "-gumbel": "gumbel_l", "exponential": "expon"}
+FEW = ("choice", "binomial")
 MOST_DIFFERENT = 64  # numbers whose losses are added up on grids
 
 
@@ -49,6 +54,12 @@ class Moved:
         """Whether both laws are one."""
         return self.shift == 0.0 and self.alike
 
+    @property
+    def disjoint(self) -> bool:
+        """Whether the outputs of one dataset lie on another grid than those of the other."""
+        steps = (self.location[1] - self.location[0]) / self.scale[0]
+        return self.law == "discrete_laplace" and (abs(steps - round(steps)) > 1e-6 or self.scale[0] != self.scale[1])
+
 
 def parameter_of(claim: Claim | None, moved: Sequence[Moved]) -> str:
     """The parameter in which the loss is told: the claim's; without one mu where all noise is normal, else epsilon."""
@@ -70,7 +81,7 @@ def loss(claim: Claim | None, moved: Sequence[Moved]) -> float | None:
     differ = [each for each in moved if not each.same]
     if not differ:
         return 0.0
-    if any(min(each.scale) <= 0.0 for each in differ):
+    if any(min(each.scale) <= 0.0 or each.disjoint for each in differ):
         return math.inf
     if claim is None:
         claim = GaussianDP(1.0) if parameter_of(claim, differ) == "mu" else PureDP(1.0)
@@ -99,66 +110,58 @@ def _normal_points(mu: float) -> tuple[Reals, Reals]:
     return ndtr(t - mu), ndtr(t)
 
 
-def _supremum(moved: Moved, side: int) -> float | None:
-    """The largest ln(p / q) of a number, from the law of one side to that of the other; None where it is not known."""
-    (a, s), (b, t) = ((moved.location[k], moved.scale[k]) for k in (side, 1 - side))
-    if moved.law == "laplace":
-        return abs(a - b) / s if s == t else math.inf if s > t else math.log(t / s) + abs(a - b) / t
-    if moved.law in ("choice", "integers", "binomial"):
-        p, q = (_masses(moved, k) for k in (side, 1 - side))
-        if p is None or q is None or p.shape != q.shape:
-            return None if p is None or q is None else math.inf
-        with np.errstate(all="ignore"):
-            return float(np.max(np.where(p > 0.0, np.log(p) - np.log(q), -math.inf)))
-    if moved.law == "discrete_laplace":
-        rate, other = (-math.log1p(-min(float(moved.more[k][0]), 1 - 1e-16)) for k in (side, 1 - side))
-        steps = abs(a - b) / s
-        if rate != other or s != t or abs(steps - round(steps)) > 1e-9 * max(1.0, steps):
-            return math.inf
-        return rate * steps
-    if moved.law == "gumbel" or moved.law == "-gumbel" or moved.law == "logistic":
-        if s != t:
-            return None
-        sign = 1.0 if moved.law == "-gumbel" else -1.0
-        apart = sign * (a - b) / s  # the densities differ without limit on the side of the steep tail
-        return abs(apart) if moved.law == "logistic" else math.inf if apart < 0.0 else apart
-    if moved.law in ("normal", "uniform", "exponential", "-exponential"):
-        up = (a - b) * (-1.0 if moved.law.startswith("-") else 1.0)
-        if moved.law.endswith("exponential") and s <= t and up >= 0.0:
-            return math.log(t / s) + up / t
-        inside = moved.law == "uniform" and a >= b and a + s <= b + t
-        wider = moved.law == "normal" and s < t
-        return math.log(t / s) + (0.5 * (a - b) ** 2 / (t**2 - s**2) if wider else 0.0) if inside or wider else math.inf
-    frozen = _frozen(moved)
-    if frozen is None or s != t:
-        return None
-    x = np.concatenate(
-        [location + scale * np.sinh(np.linspace(-20, 20, CELLS)) for location, scale in ((a, s), (b, t))]
-    )
-    logs = frozen[side].logpdf(x) - frozen[1 - side].logpdf(x)
-    return float(np.max(logs[np.isfinite(logs)], initial=0.0))
-
-
-def _masses(moved: Moved, side: int) -> Reals | None:
-    more = moved.more[side]
-    if moved.law == "binomial" and more:
-        n, p = more if len(more) > 1 else (1, more[0])
-        from scipy.stats import binom
-
-        return np.asarray(binom.pmf(np.arange(int(n) + 1), n, p)) if np.ndim(p) == np.ndim(n) == 0 else None
-    return np.asarray(more[-1]) if moved.law == "choice" and more else None
-
-
-def _frozen(moved: Moved) -> tuple[Any, Any] | None:
+def _laws(moved: Moved) -> tuple[Any, Any] | None:
+    """Both laws, of the first dataset and of the second, as scipy has them; None where it has none of that name."""
     from scipy import stats
 
-    names = {"normal": "norm", "gumbel": "gumbel_r", "-gumbel": "gumbel_l", "exponential": "expon"}
-    law: Any = getattr(stats, names.get(moved.law, moved.law), None) if moved.law in NAMED else None
-    if law is None:
+    def law(side: int) -> Any:
+        more, scale, location = moved.more[side], moved.scale[side], moved.location[side]
+        if moved.law == "choice":
+            return stats.rv_discrete(values=(range(len(more[-1])), more[-1])) if more else None
+        if moved.law == "binomial":
+            return stats.binom(*(more if len(more) > 1 else (1, *more)))
+        if moved.law == "discrete_laplace":  # in steps from the first location
+            return stats.dlaplace(-math.log1p(-float(more[0])), loc=round((location - moved.location[0]) / scale))
+        own = [float(each) for each in more] if moved.law in ("t", "gamma") else []
+        return getattr(stats, NAMES[moved.law])(*own, loc=location, scale=scale) if moved.law in NAMES else None
+
+    one, other = law(0), law(1)
+    return None if one is None or other is None else (one, other)
+
+
+def _outputs(moved: Moved, laws: tuple[Any, Any], reach: float = FAR) -> tuple[Reals, bool]:
+    """Outputs at which two laws are compared, and whether they are all that there are between their ends."""
+    if hasattr(laws[0], "pmf") or moved.law == "choice":
+        last = int(min(max(law.support()[1] if moved.law in FEW else law.mean() + 800.0 for law in laws), 2e6))
+        return np.arange(0 if moved.law in FEW else -last, last + 1.0), True
+    wide, centre = max(moved.scale) + abs(moved.location[0] - moved.location[1]), 0.5 * sum(moved.location)
+    spread = np.sinh(np.linspace(-math.asinh(reach), math.asinh(reach), CELLS))
+    return np.sort(np.concatenate([centre + wide * spread, moved.location])), False
+
+
+def _supremum(moved: Moved, side: int) -> float | None:
+    """The largest ln(p / q) of a number, from the law of one side to that of the other; None where it is not known.
+
+    It is infinite where it still grows far out.
+    """
+    if moved.law == "laplace":
+        (a, s), (b, t) = ((moved.location[k], moved.scale[k]) for k in (side, 1 - side))
+        return math.inf if s > t else math.log(t / s) + abs(a - b) / t
+    if moved.law == "discrete_laplace":  # with P(k) = tanh(r / 2) e^(-r |k|)
+        r, u = (-math.log1p(-float(moved.more[k][0])) for k in (side, 1 - side))
+        steps = round(abs(moved.location[0] - moved.location[1]) / moved.scale[0])
+        return math.inf if r < u else math.log(math.tanh(r / 2) / math.tanh(u / 2)) + u * steps
+    laws = _laws(moved)
+    if laws is None:
         return None
-    more = [[float(each) for each in of] if moved.law in ("t", "gamma") else [] for of in moved.more]
-    one, other = (law(*more[k], loc=moved.location[k], scale=moved.scale[k]) for k in (0, 1))
-    return one, other
+    highest = []
+    for reach in (FAR, 4.0 * FAR):
+        x, whole = _outputs(moved, laws, reach)
+        with np.errstate(all="ignore"):
+            p, q = (law.logpmf(x) if whole else law.logpdf(x) for law in (laws[side], laws[1 - side]))
+            highest.append(float(np.max(np.where(p > -math.inf, p - q, -math.inf))))
+    grows = highest[1] > highest[0] + 1e-6 * max(1.0, abs(highest[0]))
+    return math.inf if grows or math.isnan(highest[1]) else highest[0]
 
 
 def _composed(claim: Claim, differ: Sequence[Moved]) -> float | None:
@@ -167,57 +170,67 @@ def _composed(claim: Claim, differ: Sequence[Moved]) -> float | None:
         return None
     worst = 0.0
     for side in (0, 1):
-        known: dict[str, Losses | None] = {repr(each): None for each in differ}
-        width = WIDTH * max(1.0, len(differ) / 8)
-        for each in differ:
-            if known[repr(each)] is None:
-                cells = _cells(each, side)
-                if cells is None:
-                    return None
-                known[repr(each)] = _grid(*cells, width)
-        whole = added([one for each in differ if (one := known[repr(each)]) is not None])
+        cells = {repr(each): each for each in differ}
+        losses = {key: _losses(each, side) for key, each in cells.items()}
+        known = {key: each for key, each in losses.items() if each is not None}
+        if len(known) < len(losses):
+            return None
+        width = max(1e-7, sum(np.ptp(known[repr(each)][0]) for each in differ) / CELLS_OF_LOSSES)
+        grids = {key: _grid(*each, width) for key, each in known.items()}
+        whole = added([grids[repr(each)] for each in differ])
         values = whole.start + whole.width * np.arange(len(whole.masses))
-        p = np.cumsum(whole.masses[::-1])[::-1] + whole.infinite
-        with np.errstate(over="ignore"):
-            q = np.cumsum((whole.masses * np.exp(-values))[::-1])[::-1]
-        sure = (p > 1e-14) & (q > 0.0)  # below lies what Fourier transforms add
-        worst = max(worst, _least(claim, np.minimum(q[sure], 1.0), np.minimum(p[sure], 1.0)))
-        if whole.infinite > 1e-14:
-            worst = max(worst, _least(claim, np.zeros(1), np.full(1, whole.infinite)))
+        masses = np.where(whole.masses > 1e-15, whole.masses, 0.0)  # below lies what Fourier transforms add
+        if isinstance(claim, ZeroConcentratedDP | RenyiDP):
+            renyi = isinstance(claim, RenyiDP)
+            orders = np.array([claim.order]) if renyi else 1.0 + np.geomspace(1e-3, 1e3, 200)
+            worst = max(
+                [worst, *(_renyi(order, values, masses, whole.infinite, per=not renyi) for order in orders.tolist())]
+            )
+            continue
+        p = np.cumsum(masses[::-1])[::-1] + whole.infinite
+        q = np.cumsum((masses * np.exp(-values))[::-1])[::-1]
+        sure = (p > 1e-14) & (q > 0.0)
+        q, p = np.append(q[sure], 0.0), np.append(p[sure], whole.infinite if whole.infinite > 1e-14 else 0.0)
+        worst = max(worst, _least(claim, np.minimum(q, 1.0), np.minimum(p, 1.0)))
     return worst
 
 
-def _cells(moved: Moved, side: int) -> tuple[Reals, Reals] | None:
-    """Probabilities of the cells of a grid of outputs under both laws, or of outputs where these are few."""
-    if moved.law in ("choice", "binomial"):
-        p, q = (_masses(moved, k) for k in (side, 1 - side))
-        return None if p is None or q is None or p.shape != q.shape else (p, q)
-    if moved.law == "discrete_laplace":
-        (a, s), (b, t) = ((moved.location[k], moved.scale[k]) for k in (side, 1 - side))
-        keep = [1.0 - float(moved.more[k][0]) for k in (side, 1 - side)]
-        steps = (a - b) / s
-        if s != t or abs(steps - round(steps)) > 1e-9 or keep[0] != keep[1]:
-            return np.array([1.0, 0.0]), np.array([0.0, 1.0])
-        far = int(60.0 / -math.log(keep[0])) + abs(round(steps)) + 1 if 0.0 < keep[0] < 1.0 else 1
-        x = np.arange(-far, far + 1)
-        laws = [(1 - r) / (1 + r) * r ** np.abs(x - place) for r, place in zip(keep, (round(steps), 0), strict=True)]
-        return laws[0], laws[1]
-    frozen = _frozen(moved)
-    if frozen is None:
+def _renyi(order: float, values: Reals, masses: Reals, infinite: float, *, per: bool) -> float:
+    """The Rényi divergence of an order (Mironov 2017), divided by it where it is `per` order."""
+    from scipy.special import logsumexp
+
+    if infinite > 1e-14:
+        return math.inf
+    some = masses > 0.0
+    divergence = float(logsumexp(np.log(masses[some]) + (order - 1.0) * values[some])) / (order - 1.0)
+    return divergence / order if per else divergence
+
+
+def _losses(moved: Moved, side: int) -> tuple[Reals, Reals, float] | None:
+    """Losses and their probabilities, in the cells of a grid of outputs or of outputs where these are few.
+
+    And the probability of an infinite one. None where the law is not known.
+    """
+    laws = _laws(moved)
+    if laws is None:
         return None
-    centre, wide = 0.5 * sum(moved.location), max(moved.scale) + abs(moved.location[0] - moved.location[1])
-    edges = centre + wide * np.sinh(np.linspace(-7.0, 7.0, CELLS))
+    x, whole = _outputs(moved, laws)
     both = []
-    for law in (frozen[side], frozen[1 - side]):
-        below, above = law.cdf(edges), law.sf(edges)
-        both.append(np.where(below[1:] < 0.5, np.diff(below), -np.diff(above)))
-    return both[0], both[1]
-
-
-def _grid(p: Reals, q: Reals, width: float) -> Losses:
-    """The losses of cells, each rounded down to a grid."""
+    for law in (laws[side], laws[1 - side]):
+        if whole:
+            both.append(law.pmf(x))
+        else:
+            below, above = law.cdf(x), law.sf(x)
+            both.append(np.where(below[1:] < 0.5, np.diff(below), -np.diff(above)))
+    p, q = both
     inside = (p > 0.0) & (q > 0.0)
-    steps = np.floor(np.log(p[inside] / q[inside]) / width).astype(np.int64)
-    start = int(steps.min())
-    masses = np.bincount(steps - start, weights=p[inside]).astype(np.float64)
-    return Losses(start * width, width, masses, float(p[(p > 0.0) & (q == 0.0)].sum()))
+    losses = np.log(p[inside] / q[inside])
+    kept = losses >= -LARGEST
+    return np.minimum(losses[kept], LARGEST), p[inside][kept], float(p[(p > 0.0) & (q == 0.0)].sum())
+
+
+def _grid(losses: Reals, masses: Reals, infinite: float, width: float) -> Losses:
+    """The losses rounded down to a grid."""
+    steps = np.floor(losses / width).astype(np.int64)
+    start = int(steps.min()) if len(steps) else 0
+    return Losses(start * width, width, np.bincount(steps - start, masses, 1).astype(np.float64), infinite)

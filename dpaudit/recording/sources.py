@@ -273,21 +273,19 @@ def _drawing(base: Any) -> list[str]:
 
 
 def _method(base: Any, name: str, again: Callable[[int], Any], title: str) -> Callable[..., Any]:
+    """A method that records, unless the mechanism has seeded its generator."""
     original = getattr(base, name)
 
     @functools.wraps(original)
     def call(self: Any, *given: Any, **named: Any) -> Any:
         if not getattr(self, "records", True) or not listening():
             return original(self, *given, **named)
-        like = _like
-        if name == "choice" and given:
-            like = functools.partial(_chosen, given[0])
-        drawn = recorded(
-            f"{title}.{name}", name, lambda seed: getattr(again(seed), name)(*given, **named), like, given, named
-        )
-        if "out" in named and named["out"] is not None:
-            named["out"][...] = drawn
-        return drawn
+        like = functools.partial(_chosen, given[0]) if name == "choice" and given else _like
+
+        def draw(seed: int) -> Any:
+            return getattr(again(seed), name)(*given, **named)
+
+        return recorded(f"{title}.{name}", name, draw, like, given, named)
 
     return call
 
@@ -296,9 +294,9 @@ def _chosen(among: Any, place: Any, value: Any) -> Any:
     return value if np.ndim(place) else type(value)(place) if isinstance(among, int | np.integer) else among[int(place)]
 
 
-def own_seed() -> str:
+def own_seed(place: str = "") -> str:
     """The words for a generator that is not ours."""
-    return f"a generator that the mechanism seeds itself ({_place()[1]})"
+    return f"a generator that the mechanism seeds itself ({place or _place()[1]})"
 
 
 def _generators() -> tuple[Any, Any]:
@@ -370,22 +368,6 @@ def _default_rng(seed: Any = None) -> Any:
     return GENUINE(np.random.PCG64(seed)) if not isinstance(seed, np.random.BitGenerator) else GENUINE(seed)
 
 
-def _python(base: Any, name: str) -> Callable[..., Any]:
-    """A method of `random.Random`, or of the system's, that records unless the mechanism seeded its generator."""
-    title, original = "random" if base is random.Random else "secrets", base.__dict__.get(name) or getattr(base, name)
-
-    @functools.wraps(original)
-    def call(self: Any, *given: Any, **named: Any) -> Any:
-        if getattr(self, "own", False) or not listening():
-            return original(self, *given, **named)
-        like = functools.partial(_chosen, given[0]) if name == "choice" else _like
-        return recorded(
-            f"{title}.{name}", name, lambda seed: getattr(_PLAIN(seed), name)(*given, **named), like, given, named
-        )
-
-    return call
-
-
 class _PLAIN(random.Random):
     """The methods as they are before anything is recorded."""
 
@@ -397,7 +379,7 @@ for _name in _drawing(random.Random):
 def _seeded(self: Any, *given: Any, **named: Any) -> None:
     if type(self) is not _PLAIN and _TAPES and any(each is not None for each in (*given, *named.values())):
         _TAPES[-1].miss(own_seed())
-        self.own = True
+        self.records = False
     _SEED(self, *given, **named)
 
 
@@ -443,8 +425,10 @@ def standard() -> Iterator[tuple[Any, str, Any]]:
     yield from ((np.random, "Generator", MODERN), (np.random, "RandomState", OLDER))
     yield from ((np.random, "default_rng", _default_rng), (np.random.mtrand, "_rand", legacy))
     yield from ((np.random, name, getattr(legacy, name)) for name in (*_drawing(LEGACY), "seed", "set_state"))
-    yield from ((random.Random, name, _python(random.Random, name)) for name in _drawing(_PLAIN))
-    yield from ((system, name, _python(system, name)) for name in ("random", "getrandbits", "randbytes"))
+    yield from ((random.Random, name, _method(random.Random, name, _PLAIN, "random")) for name in _drawing(_PLAIN))
+    yield from (
+        (system, name, _method(system, name, _PLAIN, "secrets")) for name in ("random", "getrandbits", "randbytes")
+    )
     yield from ((random.Random, "seed", _seeded), (random, "_urandom", _urandom), (os, "urandom", _urandom))
     yield threading.Thread, "start", noting("threads, whose draws have no order", threading.Thread.start)
     yield subprocess.Popen, "__init__", noting("a program that it starts", subprocess.Popen.__init__)

@@ -181,11 +181,10 @@ def _composed(claim: Claim, differ: Sequence[Moved]) -> float | None:
         values = whole.start + whole.width * np.arange(len(whole.masses))
         masses = np.where(whole.masses > 1e-15, whole.masses, 0.0)  # below lies what Fourier transforms add
         if isinstance(claim, ZeroConcentratedDP | RenyiDP):
-            renyi = isinstance(claim, RenyiDP)
-            orders = np.array([claim.order]) if renyi else 1.0 + np.geomspace(1e-3, 1e3, 200)
-            worst = max(
-                [worst, *(_renyi(order, values, masses, whole.infinite, per=not renyi) for order in orders.tolist())]
-            )
+            ratios = [1.0 + 10.0 ** (place / 32.0) for place in range(-96, 97)]
+            orders = [(claim.order, 1.0)] if isinstance(claim, RenyiDP) else [(each, each) for each in ratios]
+            found = (_renyi(order, values, masses, whole.infinite) / per for order, per in orders)
+            worst = max(worst, *found)
             continue
         p = np.cumsum(masses[::-1])[::-1] + whole.infinite
         q = np.cumsum((masses * np.exp(-values))[::-1])[::-1]
@@ -195,15 +194,13 @@ def _composed(claim: Claim, differ: Sequence[Moved]) -> float | None:
     return worst
 
 
-def _renyi(order: float, values: Reals, masses: Reals, infinite: float, *, per: bool) -> float:
-    """The Rényi divergence of an order (Mironov 2017), divided by it where it is `per` order."""
+def _renyi(order: float, values: Reals, masses: Reals, infinite: float) -> float:
+    """The Rényi divergence of an order (Mironov 2017)."""
     from scipy.special import logsumexp
 
-    if infinite > 1e-14:
-        return math.inf
     some = masses > 0.0
-    divergence = float(logsumexp(np.log(masses[some]) + (order - 1.0) * values[some])) / (order - 1.0)
-    return divergence / order if per else divergence
+    sum_ = float(logsumexp(np.log(masses[some]) + (order - 1.0) * values[some]))
+    return math.inf if infinite > 1e-14 else sum_ / (order - 1.0)
 
 
 def _losses(moved: Moved, side: int) -> tuple[Reals, Reals, float] | None:

@@ -285,7 +285,10 @@ def _method(base: Any, name: str, again: Callable[[int], Any], title: str) -> Ca
         def draw(seed: int) -> Any:
             return getattr(again(seed), name)(*given, **named)
 
-        return recorded(f"{title}.{name}", name, draw, like, given, named)
+        result = recorded(f"{title}.{name}", name, draw, like, given, named)
+        if named.get("out") is not None:
+            named["out"][...] = result
+        return result
 
     return call
 

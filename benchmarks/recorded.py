@@ -69,10 +69,10 @@ def judged(case: Case, said: Any) -> tuple[bool, list[str]]:
     if isinstance(said, str):
         return False, [] if case in EVASIVE else [said]
     wrong = [f"{lead.kind} lead {lead.parts}, loss {lead.loss}" for lead in said.leads if lead.kind not in case.kinds]
-    if case.expected != "silent" and said.leads:
-        stated = [lead for lead in said.leads if lead.loss is not None]
-        largest = max(stated, key=lambda lead: lead.loss, default=None)
-        if largest is None and case.kinds == ("shift",):
+    stated = [lead for lead in said.leads if lead.loss is not None]
+    largest = max(stated, key=lambda lead: lead.loss, default=None)
+    if all(lead.kind in ("shift", "law") for lead in said.leads):  # of others, what is lost is without end
+        if said.leads and largest is None:
             wrong.append("lead without loss")
         if largest is not None and false_loss(case, largest.loss, largest.at_most):
             wrong.append(f"lead states {largest.loss:.6g}, is {case.loss}")

@@ -172,6 +172,16 @@ def _together(values: Reals, numbers: Reals, there: Bools) -> list[list[int]]:
     return np.argsort(-together, axis=1)[:, :MOST_LIKELY].tolist()  # type: ignore[no-any-return]
 
 
+def _cut(y: Reals, there: Bools, inside: Bools, whole: Reals, slack: float) -> bool:
+    """Whether what is not inside is at an end that `whole` lies beyond, or is left out on one side of what is shown."""
+    low, high = np.min(y[there]), np.max(y[there])
+    slack += 1e-6 * (abs(low) + abs(high))
+    beyond = np.where(y == low, whole <= low + slack, whole >= high - slack)
+    absent = whole[~there]
+    one_side = absent.size == 0 or absent.max() <= whole[there].min() or absent.min() >= whole[there].max()
+    return bool(np.all(beyond[there & ~inside]) and one_side)
+
+
 # --- fits of single numbers --------------------------------------------------------------------------------------
 
 
@@ -212,7 +222,8 @@ class Fitter:
                 fits = (self._line(y, bank[each], None, precision) for each in order[low:high][:MOST_SCALARS])
                 result[place] = result[place] or next((each for each in fits if each is not None), None)
             if result[place] is None and len(np.unique(y[shown & ~self.ends])) > 1:
-                close_by = [(way, bank[each]) for way in (self._clipped, self._rounded) for each in close[place]]
+                ends = (self._whole, self._clipped, self._rounded)
+                close_by = [(way, bank[each]) for way in ends for each in close[place]]
                 ways = (way(y, shown, each, precision) for way, each in close_by)
                 result[place] = next((each for each in ways if each is not None), None)
         return result
@@ -238,66 +249,61 @@ class Fitter:
         if np.any(np.abs(rest - f)[use] > ULPS * precision * np.maximum(np.abs(y), np.abs(slope * z) + abs(f))[use]):
             return None
         error = 4.0 * precision * float(np.max(np.abs(y[plain])) + abs(f)) / np.sqrt(len(plain))
-        return self._noise(feature, place, f, float(slope), error, blur)
+        return self.noise(feature, place, f, float(slope), error, blur)
 
-    def _noise(
-        self,
-        feature: Feature,
-        place: int,
-        f: float,
-        slope: float,
-        error: float,
-        blur: float = 0.0,
-        *,
-        at_most: bool = False,
-    ) -> Noise:
+    def noise(
+        self, feature: Feature, place: int, f: float = 0.0, slope: float = 1.0, error: float = 0.0, blur: float = 0.0,
+        *, at_most: bool = False,
+    ) -> Noise:  # fmt: skip
+        """The noise of `f + slope * z`."""
         location, scale = f + slope * float(feature.loc[place]), abs(slope) * float(feature.scale[place])
         law = f"-{feature.law}" if slope < 0.0 and feature.law in ("exponential", "gumbel", "gamma") else feature.law
         at = feature.place, feature.call
         return Noise(law, location, scale, error, feature.more, feature.elements[place], slope, blur, *at, at_most)
 
-    def _clipped(self, y: Reals, there: Bools, of: tuple[Feature, int], roughness: float) -> Noise | None:
+    def _whole(self, y: Reals, there: Bools, of: tuple[Feature, int], precision: float) -> Noise | None:
+        """What shows all of its noise, in steps of which some are nothing."""
+        return self._line(y, of, None, precision) if there.all() else None
+
+    def _inside(self, y: Reals, there: Bools) -> Bools:
+        """Where a number is shown, and not one of two ends at which several are."""
+        low, high = np.min(y[there]), np.max(y[there])
+        at_ends = [(y == end) & (np.sum(y[there] == end) > 1) for end in (low, high)]
+        return np.asarray(there & ~at_ends[0] & ~at_ends[1])
+
+    def _clipped(self, y: Reals, there: Bools, of: tuple[Feature, int], precision: float) -> Noise | None:
         """What is outside two ends is at them, or below a threshold is left out, and all else is data plus a draw."""
-        shown = y[there]
-        low, high = np.min(shown), np.max(shown)
-        inside = there & ~(((y == low) & (np.sum(shown == low) > 1)) | ((y == high) & (np.sum(shown == high) > 1)))
+        inside = self._inside(y, there)
         if inside.all() or np.sum(inside & ~self.ends) < FEWEST_SHOWN:
             return None
-        noise = self._line(y, of, inside, roughness)
+        noise = self._line(y, of, inside, precision)
         if noise is None:
             return None
-        z = of[0].values[:, of[1]]
-        whole = noise.slope * z + (noise.location - noise.slope * of[0].loc[of[1]])
-        out = ~inside
-        slack = 1e-6 * (abs(low) + abs(high))
-        beyond = np.where(there, np.where(y == low, whole <= low + slack, whole >= high - slack), True)
-        absent = whole[~there]
-        one_side = absent.size == 0 or absent.max() <= whole[there].min() or absent.min() >= whole[there].max()
-        if not (np.all(beyond[out]) and one_side):
-            return None
-        return replace(noise, at_most=True)
+        whole = noise.slope * (of[0].values[:, of[1]] - of[0].loc[of[1]]) + noise.location
+        return replace(noise, at_most=True) if _cut(y, there, inside, whole, 0.0) else None
 
-    def _rounded(self, y: Reals, there: Bools, of: tuple[Feature, int], roughness: float) -> Noise | None:
-        """What lies on a grid, with data plus a draw never further off than the grid is wide."""
-        if not there.all():
-            return None
-        levels = np.unique(y[~self.ends])
-        grid = float(np.min(np.diff(levels)))
-        off = np.abs((levels - levels[0]) / grid - np.round((levels - levels[0]) / grid))
-        if len(levels) < 3 or np.any(off > 1e-6) or of[0].law in ("integers", "choice", "order"):
-            return None
+    def _rounded(self, y: Reals, there: Bools, of: tuple[Feature, int], precision: float) -> Noise | None:
+        """What lies on a grid, with data plus a draw never further off than the grid is wide; it may be clipped too."""
         z = of[0].values[:, of[1]]
-        for slope in (1.0, -1.0):
-            rest = (y - slope * z)[np.isfinite(z) & (np.abs(z) < 1e12)]
-            if len(rest) > FEWEST_SHOWN and np.ptp(rest) <= grid * (1.0 + 1e-9):
-                middle = 0.5 * float(rest.min() + rest.max())
-                return self._noise(*of, middle, slope, 0.5 * (grid - float(np.ptp(rest))) + 1e-9 * grid, at_most=True)
+        far = np.isfinite(z) & (np.abs(z) < 1e12)
+        for inside in (there, self._inside(y, there)) if of[0].law not in ("integers", "choice", "order") else ():
+            levels = np.unique(y[inside & ~self.ends])
+            if len(levels) < 3:
+                continue
+            steps = (levels - levels[0]) / (grid := float(np.min(np.diff(levels))))
+            for slope in (1.0, -1.0) if np.all(np.abs(steps - np.round(steps)) < 1e-6) else ():
+                rest = (y - slope * z)[inside & far]
+                if len(rest) > FEWEST_SHOWN and np.ptp(rest) <= grid * (1.0 + 1e-9):
+                    middle = 0.5 * float(rest.min() + rest.max())
+                    if _cut(y, there, inside, slope * z + middle, grid):
+                        error = 0.5 * (grid - float(np.ptp(rest))) + 1e-9 * grid
+                        return self.noise(*of, middle, slope, error, at_most=True)
         return None
 
     def sum(self, y: Reals) -> Noise | None:
-        """A number that is a sum of several draws: of normal ones one, of others at most that of the widest."""
+        """A number that is a sum of several normal draws, which is one."""
         plain = ~self.ends
-        bank = [(each, place) for each in self.features if each.simple for place in range(each.values.shape[1])]
+        bank = [(each, place) for each, place in self.bank if each.simple]
         if not 2 <= len(bank) <= int(plain.sum()) - 3:
             return None
         columns = np.stack([each.values[:, place] for each, place in bank] + [np.ones(len(y))], axis=1)
@@ -305,22 +311,18 @@ class Fitter:
         if not good[plain].all():
             return None
         factors = np.linalg.lstsq(columns[plain], y[plain], rcond=None)[0]
-        near = np.abs(factors - np.round(factors)) < 1e-9 * max(1.0, float(np.max(np.abs(factors[:-1]))))
-        factors[:-1][near[:-1]] = np.round(factors)[:-1][near[:-1]]
+        size = float(np.max(np.abs(y[plain])))
+        used = [(c, *each) for each, c in zip(bank, factors[:-1].tolist(), strict=True) if abs(c) > 1e-9 * size]
         if np.any(np.abs(columns @ factors - y)[good] > 1e-9 * np.abs(columns * factors).sum(axis=1)[good]):
             return None
-        used = [(c, each, at) for (each, at), c in zip(bank, factors[:-1].tolist(), strict=True) if c]
-        if len(used) < 2:
+        if len(used) < 2 or any(each.law != "normal" for _, each, _ in used):
             return None
-        sizes = [abs(c) * float(each.scale[at]) for c, each, at in used]
-        c, of, place = used[int(np.argmax(sizes))]
-        normal = all(each.law == "normal" for _, each, _ in used)
         location = float(factors[-1]) + sum(c * float(each.loc[at]) for c, each, at in used)
-        error = 1e-9 * float(np.max(np.abs(y[plain])) + sum(sizes))
+        scale = math.hypot(*(c * float(each.scale[at]) for c, each, at in used))
+        c, of, place = used[0]
         elements = tuple(each.elements[at][0] for _, each, at in used)
-        widest = self._noise(of, place, location, c, error, 1e-9, at_most=not normal)
-        scale = math.hypot(*sizes) if normal else widest.scale
-        return replace(widest, location=location, scale=scale, elements=elements)
+        one = self.noise(of, place, location, c, 1e-9 * (size + scale), 1e-9)
+        return replace(one, location=location, scale=scale, elements=elements)
 
     def ratio(self, y: Reals) -> tuple[Noise, Noise] | None:
         """Numerator and denominator of a ratio of two noisy numbers: y (n + z) = s + c w in all replays."""
@@ -338,6 +340,6 @@ class Fitter:
             sure = np.isfinite(gap) & np.isfinite(size)
             if c != 0.0 and np.all(gap[rows] <= 1e-9 * size[rows]) and np.all(gap[sure] <= 1e-7 * size[sure]):
                 error = 1e-9 * float(np.max(size[rows]))
-                upper = self._noise(above, a, s, c, error, 1e-9, at_most=True)
-                return upper, self._noise(below, b, n, 1.0, error, 1e-9, at_most=True)
+                upper = self.noise(above, a, s, c, error, 1e-9, at_most=True)
+                return upper, self.noise(below, b, n, 1.0, error, 1e-9, at_most=True)
         return None

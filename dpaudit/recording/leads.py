@@ -12,14 +12,14 @@ import numpy.typing as npt
 from dpaudit.base.arrays import Bools, Reals, Words
 from dpaudit.claims import Claim
 from dpaudit.events.features import spell
-from dpaudit.outputs.canonical import Failure, Outputs, Path, derived
+from dpaudit.outputs.canonical import ABSENT, Failure, Outputs, Path, derived
 from dpaudit.outputs.encode import encode_objects
 from dpaudit.recording.fits import Fitter, Noise, features_of
 from dpaudit.recording.losses import Moved, loss
 from dpaudit.recording.sources import Draw
 from dpaudit.results.recorded import Kind, Lead
 
-WHOLE = "output"
+WHOLE, MOVES = "output", "noise"  # the name of all of it; what came out where there is noise
 SLACK = 1e-7  # relative: a loss no further above the claim is a rounding of it
 MOST_PARTS, LONGEST = 12, 60  # parts of one lead; characters of what came out
 FINITE = ("integers", "choice", "binomial")  # laws of few values, without a scale
@@ -98,7 +98,7 @@ def findings(
     always = [bool(each.all()) for each in raised]
     if any(always):
         if (always[0] != always[1] and not raised[always.index(False)].any()) or (all(always) and words[0] != words[1]):
-            found.lead("raised", (WHOLE,), (min(each, default="a value") for each in words))
+            found.lead("raised", (WHOLE,), (min(each, default=MOVES) for each in words))
         return found
     if raised[0].sum() != raised[1].sum():
         found.differs.append(WHOLE)
@@ -111,9 +111,11 @@ def findings(
         found.lead("untouched", [spell(table.paths[place]) for place in fixed], texts)
     both = ~(raised[0] | raised[1])
     apart = (table.words[:, sides[0][both]] != table.words[:, sides[1][both]]).any(axis=1)
-    places = np.flatnonzero(apart & ~(steady[0] & steady[1]))
+    places = np.flatnonzero(~(steady[0] & steady[1]) & (apart | (table.codes == 0).any(axis=1)))
     with np.errstate(all="ignore"):
         _judge(found, _own(found, _noises(found, table, sides, draws, ends, places, steady)), claim)
+    moves = {spell(table.paths[place]) for place in np.flatnonzero(apart)}
+    found.differs = [name for name in found.differs if name in moves or name == WHOLE]
     return found
 
 
@@ -136,8 +138,9 @@ def _noises(
         name, one, other = spell(table.paths[place]), fits[0][at], fits[1][at]
         fixed = [bool(each[place]) for each in steady]
         if any(fixed):
-            noise = (one, other)[fixed.index(False)]
-            if noise is None or noise.at_most or not there[fixed.index(True)][:, at].all():
+            noise, rows = (one, other)[fixed.index(False)], sides[fixed.index(True)]
+            gone = table.codes[place, rows[0]] == ABSENT.code and any(each.kind == "untouched" for each in found.leads)
+            if noise is None or noise.at_most or gone:  # of what is gone a length tells
                 found.differs.append(name)
             else:
                 texts = (
@@ -146,11 +149,26 @@ def _noises(
                 found.lead("law", (name,), texts, noise, loss=math.inf)
         elif one is not None and other is not None:
             noises[name] = one, other
+        elif (choice := _choice(fitters, [table.words[place, rows] for rows in sides])) is not None:
+            noises[name] = choice
         elif more := _more(fitters, name, numbers[0][:, at], numbers[1][:, at]):
             noises |= more
         else:
             found.differs.append(name)
     return noises
+
+
+def _choice(fitters: Sequence[Fitter], words: Sequence[Words]) -> tuple[Noise, Noise] | None:
+    """What tells which of several was chosen, by one draw, and that alone; None where some were never chosen."""
+    ones, others = ([each for each, _ in fitter.bank if each.law == "choice" and each.more] for fitter in fitters)
+    for both in zip(ones, others, strict=False):
+        chosen = np.concatenate([each.values[:, 0] for each in both]).tolist()
+        pairs = set(zip(chosen, np.concatenate(words).tolist(), strict=True))
+        possible = {place for each in both for place in np.flatnonzero(np.asarray(each.more[-1]) > 0.0).tolist()}
+        if possible == set(chosen) and len(pairs) == len(possible) == len({word for _, word in pairs}):
+            of = (fitter.noise(each, 0) for fitter, each in zip(fitters, both, strict=True))
+            return next(of), next(of)
+    return None
 
 
 def _more(fitters: Sequence[Fitter], name: str, *numbers: Reals) -> dict[str, tuple[Noise, Noise]] | None:
@@ -201,7 +219,8 @@ def _judge(found: Findings, noises: Mapping[str, tuple[Noise, Noise]], claim: Cl
         wide, gap, error = max(one.scale, other.scale), other.location - one.location, one.error + other.error
         same = abs(one.scale - other.scale) <= max(1e-9, one.blur + other.blur) * wide
         scale = (wide, wide) if same else (one.scale, other.scale)
-        ends = one.location, other.location if abs(gap) > error else one.location
+        most = gap + math.copysign(error, gap) if one.at_most else gap if abs(gap) > error else 0.0
+        ends = one.location, one.location + most
         moved[name] = Moved(one.law, ends, scale, (one.more, other.more))
         sure = one.location + math.copysign(max(abs(gap) - error, 0.0), gap)
         least.append(replace(moved[name], location=(one.location, sure)))

@@ -155,13 +155,13 @@ def _supremum(moved: Moved, side: int) -> float | None:
     if laws is None:
         return None
     highest = []
-    for reach in (FAR, 4.0 * FAR):
+    for reach in (FAR, 4.0 * FAR, 16.0 * FAR):
         x, whole = _outputs(moved, laws, reach)
         with np.errstate(all="ignore"):
             p, q = (law.logpmf(x) if whole else law.logpdf(x) for law in (laws[side], laws[1 - side]))
             highest.append(float(np.max(np.where(p > -math.inf, p - q, -math.inf))))
-    grows = highest[1] > highest[0] + 1e-6 * max(1.0, abs(highest[0]))
-    return math.inf if grows or math.isnan(highest[1]) else highest[0]
+    grows = highest[2] - highest[1] > max(0.3 * (highest[1] - highest[0]), 1e-9)
+    return math.inf if grows or not math.isfinite(highest[2]) else highest[2]
 
 
 def _composed(claim: Claim, differ: Sequence[Moved]) -> float | None:
@@ -178,7 +178,7 @@ def _composed(claim: Claim, differ: Sequence[Moved]) -> float | None:
         width = max(1e-7, sum(np.ptp(known[repr(each)][0]) for each in differ) / CELLS_OF_LOSSES)
         grids = {key: _grid(*each, width) for key, each in known.items()}
         whole = added([grids[repr(each)] for each in differ])
-        values = whole.start + whole.width * np.arange(len(whole.masses))
+        values: Reals = whole.start + whole.width * np.arange(len(whole.masses), dtype=np.float64)
         masses = np.where(whole.masses > 1e-15, whole.masses, 0.0)  # below lies what Fourier transforms add
         if isinstance(claim, ZeroConcentratedDP | RenyiDP):
             ratios = [1.0 + 10.0 ** (place / 32.0) for place in range(-96, 97)]

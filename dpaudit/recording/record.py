@@ -1,7 +1,7 @@
 """Recorded noise of a mechanism on pairs: asked for in a process of its own, which sends back plain values."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,10 +15,10 @@ from dpaudit.execution.executor import Retry
 from dpaudit.mechanisms.protocol import Mechanism
 from dpaudit.processes.tasks import FreshTask, worker_for
 from dpaudit.recording.patching import patched
-from dpaudit.recording.replays import analysed
+from dpaudit.recording.replays import analysed, confirmed, constant
 from dpaudit.results.recorded import NoiseRecord
 from dpaudit.running import guard
-from dpaudit.running.streams import Shard, Stage
+from dpaudit.running.streams import Shard, Stage, apart
 from dpaudit.running.worker import Job
 
 ENDED = "the process in which noise was recorded ended twice: nothing is known of its draws"
@@ -34,19 +34,26 @@ def record(
     seed: int = 0,
     run_timeout_s: float | None = None,
 ) -> tuple[NoiseRecord, ...]:
-    """What recorded noise tells of a mechanism, a record for each pair; about 47 runs a pair, in a child process.
+    """What recorded noise tells of a mechanism, a record for each pair; 45 runs a pair, in a child process.
+
+    What no draw touched is looked at again in another process, where it has to be the same.
 
     Raises `InvalidSpec` where the mechanism cannot be opened there, and `UnsoundAudit` where its process ends.
     """
     with engine.session(mechanism, tuple(pairs), seed, run_timeout_s) as session:
         session.job = replace(session.job, alone=True)  # a batched mechanism gets a call for each run
-        tasks = [FreshTask(Shard(Stage.FRESH, place, 0, 0), ()) for place in range(len(pairs))]
         distances = tuple(pair.distance for pair in pairs)
-        body = FreshProcesses(session, tasks, partial(recorded_here, claim, distances))
-        texts = {shard.pair: words for done in Retry(body, ENDED).run(body.work) for shard, words in done.results}
+
+        def asked(ask: Callable[..., dict[str, str]], places: Sequence[int]) -> dict[int, NoiseRecord]:
+            body = FreshProcesses(session, [FreshTask(Shard(Stage.FRESH, place, 0, 0), ()) for place in places], ask)
+            results = [each for done in Retry(body, ENDED).run(body.work) for each in done.results]
+            return {shard.pair: again(words["record"]) for shard, words in results}
+
+        records = asked(partial(recorded_here, claim, distances, seed), range(len(pairs)))
+        led = {place: each for place, each in records.items() if any(map(constant, each.leads))}
+        records |= asked(partial(confirmed_here, led, apart(seed)), list(led)) if led else {}
     return tuple(
-        replace(again(texts[place]["record"]), mechanism=mechanism.name, pair=pair.record())
-        for place, pair in enumerate(pairs)
+        replace(records[place], mechanism=mechanism.name, pair=pair.record()) for place, pair in enumerate(pairs)
     )
 
 
@@ -65,17 +72,25 @@ def _numbers(value: Any) -> Any:
     return [_numbers(each) for each in value] if isinstance(value, list) else value
 
 
+MOST_SEEDS = 2**31
 LOSSES = ("loss", "allowed", "shift")
 
 
-def recorded_here(claim: Claim | None, distances: Sequence[int], job: Job, task: FreshTask) -> dict[str, str]:
+def recorded_here(
+    claim: Claim | None, distances: Sequence[int], seed: int, job: Job, task: FreshTask
+) -> dict[str, str]:
     """The record of one pair, in the process that runs the mechanism."""
+    return _here(job, task, partial(analysed, claim=claim, distance=distances[task.shard.pair], seed=seed % MOST_SEEDS))
+
+
+def confirmed_here(records: Mapping[int, NoiseRecord], seed: int, job: Job, task: FreshTask) -> dict[str, str]:
+    """The record of one pair after a look in another process."""
+    return _here(job, task, partial(confirmed, record=records[task.shard.pair], seed=seed % MOST_SEEDS))
+
+
+def _here(job: Job, task: FreshTask, ask: Callable[..., NoiseRecord]) -> dict[str, str]:
     with patched(), guard.alarms(job.run_timeout_s is not None):  # what a module makes when it is imported records too
         worker = worker_for(job)
-        place = task.shard.pair
-        first, second = worker.pairs[place]
-        found = analysed(
-            worker.opened.call, first, second, claim=claim, distance=distances[place], seed=job.seed % 2**31
-        )
+        found = ask(worker.opened.call, *worker.pairs[task.shard.pair])
     guard.disarm()
     return {"record": json.dumps(stored(found))}

@@ -9,7 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,19 +18,21 @@ from dpaudit.claims import Claim
 from dpaudit.data.data import private_copy
 from dpaudit.errors import DpAuditError, Interrupted
 from dpaudit.events.features import spell
-from dpaudit.recording.leads import Sides, Table, findings, shown
+from dpaudit.recording.leads import MOVES, Sides, Table, findings, shown
 from dpaudit.recording.losses import parameter_of
 from dpaudit.recording.patching import patched
 from dpaudit.recording.sources import CHOICE, GENUINE, ORDER, Draw, How, Tape, generator, own_seed, taped
-from dpaudit.results.recorded import Difference, Drawn, NoiseRecord, Part
+from dpaudit.results.recorded import Difference, Drawn, Lead, NoiseRecord, Part
 from dpaudit.running.guard import failure
 
-HOWS: list[How] = ["plain" for _ in range(16)]
+HOWS: list[How] = ["plain" for _ in range(15)]
 HOWS += ["low", "high", "mixed", "mixed", "mixed", "mixed"]
+TWICE: tuple[tuple[int, How], ...] = ((0, "plain"), (1, "mixed"))
 ENDS = np.array([how != "plain" for how in HOWS])
 RARE = 1e-290  # what is likelier than this at an end of every law does happen in these replays
 MOST_SHOWN, FIRST_VALUES = 12, 3  # lines of a table; values of a draw in words
 ELSEWHERE = "draws that are not recorded: two runs with the same draws differ on the same data"
+REMEMBERS = "what it keeps from run to run: on the same data its first draws differ"
 
 Call = Callable[[Any, Any], Any]
 
@@ -74,7 +76,7 @@ def replayed(call: Call, first: Any, second: Any, seed: int) -> Replays:
     count = len(HOWS)
     order = GENUINE(np.random.SFC64([seed, 1])).permutation(2 * count).tolist()
     with patched():
-        run_once(call, first, 0)  # which may import what draws
+        early = run_once(call, first, _seed(seed, len(HOWS)))[1]  # which may import what draws
     with patched():
         rows = {
             each: run_once(call, (first, second)[each >= count], _seed(seed, each % count), HOWS[each % count])
@@ -88,12 +90,19 @@ def replayed(call: Call, first: Any, second: Any, seed: int) -> Replays:
     unseen = {words for _, tape in made for words in tape.unseen}
     for at, side in enumerate(sides):
         unseen |= set() if (table.words[:, side[0]] == table.words[:, 2 * count + at]).all() else {ELSEWHERE}
+        unseen |= _stateful([tape.draws[:1] for tape in ([early] if at == 0 else []) + tapes[at]])
         unseen |= _constant([tape.draws for tape in tapes[at][: count - int(ENDS.sum())]])
     return Replays(table, sides, tapes, sorted(unseen), len(made) + 1)
 
 
 def _seed(seed: int, replay: int) -> int:
     return 1_000 * seed + replay
+
+
+def _stateful(firsts: Sequence[Sequence[Draw]]) -> set[str]:
+    """Whether the first draws on one dataset are not all by one call and law: the data alone decide those."""
+    told = {repr([(each.place, each.call, each.law, each.loc, each.scale) for each in draws]) for draws in firsts}
+    return {REMEMBERS} if len(told) > 1 else set()
 
 
 def _constant(plain: Sequence[Sequence[Draw]]) -> set[str]:
@@ -110,7 +119,7 @@ def _constant(plain: Sequence[Sequence[Draw]]) -> set[str]:
 def analysed(
     call: Call, first: Any, second: Any, *, claim: Claim | None, distance: int = 1, seed: int = 0
 ) -> NoiseRecord:
-    """What recorded noise tells of a mechanism on two datasets, from 47 runs of `call(data, rng)` in this process.
+    """What recorded noise tells of a mechanism on two datasets, from 45 runs of `call(data, rng)` in this process.
 
     `claim` is the promise for one step, None where there is none; the name of the mechanism and the pair stay empty.
     """
@@ -121,7 +130,7 @@ def analysed(
     leads = [] if replays.unseen else found.leads
     if allowed is not None and allowed.max_probability(RARE) > 0.5:
         leads = [each for each in leads if each.kind in ("shift", "law")]
-    total = math.inf if any(each.kind not in ("shift", "law") for each in leads) else found.loss
+    total = math.inf if any(each.loss is None or each.loss == math.inf for each in leads) else found.loss
     return NoiseRecord(
         mechanism="",
         pair={},
@@ -138,6 +147,33 @@ def analysed(
         loss=None if found.differs or replays.unseen else total,
         at_most=found.at_most,
     )
+
+
+def confirmed(call: Call, first: Any, second: Any, record: NoiseRecord, *, seed: int = 0) -> NoiseRecord:
+    """The record, without leads where what no draw touched is something else in this process, which must be a new one.
+
+    What a mechanism keeps from run to run looks like a number that no draw touches, but is not always the same number.
+    Two runs of either dataset, by draws of another seed.
+    """
+    with patched():
+        made = [run_once(call, data, _seed(seed, place), how) for data in (first, second) for place, how in TWICE]
+    table = Table.of([output for output, _ in made])
+    names = [spell(path) for path in table.paths]
+    changed = any(
+        lead.parts[0] not in names or table.text(names.index(lead.parts[0]), row) != text
+        for lead in record.leads
+        for row, text in enumerate((lead.first, lead.first, lead.second, lead.second))
+        if constant(lead) and text != MOVES
+    )
+    record = replace(record, runs=record.runs + len(made))
+    if not changed:
+        return record
+    return replace(record, leads=(), loss=None, unseen=tuple(sorted({*record.unseen, REMEMBERS})))
+
+
+def constant(lead: Lead) -> bool:
+    """Whether a lead says that something is the same in every run."""
+    return lead.kind in ("untouched", "raised") or MOVES in (lead.first, lead.second)
 
 
 def glanced(call: Call, first: Any, second: Any, *, seed: int = 0) -> float:

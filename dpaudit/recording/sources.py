@@ -310,6 +310,7 @@ def _generators() -> tuple[Any, Any]:
         missed(own_seed())
 
     def reduce(self: Any) -> Any:
+        missed("a copy of its generator, which draws the same again")
         return (generator, (self.tape_seed,)) if self.records else GENUINE.__reduce__(self)
 
     def spawn(self: Any, n_children: int) -> list[Any]:

@@ -17,7 +17,12 @@ from dpaudit.base.arrays import Bools, Reals
 from dpaudit.recording.sources import Draw
 
 Element = tuple[str, str, int, int]  # place, call, number of the call there, and place among its values
-MOST_PAIRS, MOST_SCALARS, MOST_LIKELY, FEWEST_SHOWN = 16, 64, 4, 5  # blocks that are paired; draws tried; values to fit
+MOST_PAIRS, MOST_SCALARS, MOST_LIKELY, FEWEST_SHOWN = (
+    16,
+    64,
+    12,
+    5,
+)  # blocks that are paired; draws tried; values to fit
 LOOSE = 2.0**12  # ulps of what was computed by logarithms, above those of sums
 ULPS = 64.0  # of the largest number in a sum, that rounding may take
 
@@ -221,7 +226,7 @@ class Fitter:
                 low, high = np.searchsorted(rising, (ratio - wide, ratio + wide))
                 fits = (self._line(y, bank[each], None, precision) for each in order[low:high][:MOST_SCALARS])
                 result[place] = result[place] or next((each for each in fits if each is not None), None)
-            if result[place] is None and len(np.unique(y[shown & ~self.ends])) > 1:
+            if result[place] is None and len(np.unique(y[shown])) > 1:
                 ends = (self._whole, self._clipped, self._rounded)
                 close_by = [(way, bank[each]) for way in ends for each in close[place]]
                 ways = (way(y, shown, each, precision) for way, each in close_by)
@@ -236,7 +241,8 @@ class Fitter:
         plain = np.flatnonzero(use & ~self.ends)
         if len(plain) < FEWEST_SHOWN - 1 or (rows is None and not use[~self.ends].all()):
             return None
-        low, high = plain[np.argmin(z[plain])], plain[np.argmax(z[plain])]
+        moved = plain if np.ptp(z[plain]) > 0.0 else np.flatnonzero(use)
+        low, high = moved[np.argmin(z[moved])], moved[np.argmax(z[moved])]
         slope = (y[high] - y[low]) / (z[high] - z[low])
         if not np.isfinite(slope) or slope == 0.0:
             return None
@@ -266,9 +272,9 @@ class Fitter:
         return self._line(y, of, None, precision) if there.all() else None
 
     def _inside(self, y: Reals, there: Bools) -> Bools:
-        """Where a number is shown, and not one of two ends at which several are."""
+        """Where a number is shown, and not at one of two ends at which several are, or those of the ends of laws."""
         low, high = np.min(y[there]), np.max(y[there])
-        at_ends = [(y == end) & (np.sum(y[there] == end) > 1) for end in (low, high)]
+        at_ends = [(y == end) & (self.ends | (np.sum(y[there] == end) > 1)) for end in (low, high)]
         return np.asarray(there & ~at_ends[0] & ~at_ends[1])
 
     def _clipped(self, y: Reals, there: Bools, of: tuple[Feature, int], precision: float) -> Noise | None:

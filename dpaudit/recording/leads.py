@@ -58,14 +58,18 @@ class Table:
     def text(self, place: int, replay: int) -> str:
         """What came out at a place, for people."""
         code = int(self.codes[place, replay])
-        return shown(float(self.values[place, replay])) if code == 0 else shown(self.outputs.labels.get(code, "text"))
+        return (
+            shown(float(self.values[place, replay]) + 0.0)
+            if code == 0
+            else shown(self.outputs.labels.get(code, "text"))
+        )
 
 
 @dataclass(slots=True)
 class Findings:
     """What was found: leads, the names of parts that differ and prove nothing, and how all noise has moved.
 
-    `loss` is that of the pair by noise alone, None where it is not known of a part.
+    `loss` is that of the pair by noise alone, None where a part that changes is not understood.
     """
 
     leads: list[Lead] = field(default_factory=list)
@@ -113,7 +117,11 @@ def findings(
     apart = (table.words[:, sides[0][both]] != table.words[:, sides[1][both]]).any(axis=1)
     places = np.flatnonzero(~(steady[0] & steady[1]) & (apart | (table.codes == 0).any(axis=1)))
     with np.errstate(all="ignore"):
-        _judge(found, _own(found, _noises(found, table, sides, draws, ends, places, steady)), claim)
+        noises = _noises(found, table, sides, draws, ends, places, steady)
+        _judge(found, _own(found, noises), claim)
+    told = {part.rpartition(" of ")[2] for part in (*noises, *(part for lead in found.leads for part in lead.parts))}
+    changes = {spell(table.paths[place]) for place in np.flatnonzero(~steady[0] | ~steady[1])}
+    found.loss = None if found.differs or changes - told else found.loss
     moves = {spell(table.paths[place]) for place in np.flatnonzero(apart)}
     found.differs = [name for name in found.differs if name in moves or name == WHOLE]
     return found

@@ -16,8 +16,9 @@ from dpaudit.claims import Claim, GaussianDP, PureDP
 from dpaudit.claims.renyi import RenyiDP, ZeroConcentratedDP
 from dpaudit.losses.distribution import Losses, added
 
-CELLS, CELLS_OF_LOSSES, LARGEST = 60_001, 1 << 19, 40.0  # of a grid of outputs; of losses, and the largest there
-FAR = 50.0  # scales of a grid of outputs
+CELLS, CELLS_OF_LOSSES = 60_001, 1 << 19  # of a grid of outputs, and of one of losses
+FAR, LARGEST, FAINT = 800.0, 40.0, 1e-300  # scales of a grid of outputs; a loss there; a probability that says nothing
+FOURIER, SEEN = 1e-15, 1e-14  # what transforms may add to a probability; a smaller one is none
 NAMES = {
     each: each for each in ("laplace", "logistic", "cauchy", "t", "uniform", "gamma")
 }  # of laws, as scipy has them
@@ -129,14 +130,26 @@ def _laws(moved: Moved) -> tuple[Any, Any] | None:
     return None if one is None or other is None else (one, other)
 
 
-def _outputs(moved: Moved, laws: tuple[Any, Any], reach: float = FAR) -> tuple[Reals, bool]:
-    """Outputs at which two laws are compared, and whether they are all that there are between their ends."""
-    if hasattr(laws[0], "pmf") or moved.law == "choice":
-        last = int(min(max(law.support()[1] if moved.law in FEW else law.mean() + 800.0 for law in laws), 2e6))
-        return np.arange(0 if moved.law in FEW else -last, last + 1.0), True
+def _cells(moved: Moved, side: int) -> tuple[Reals, Reals, Reals] | None:
+    """How far out the cells of a grid of outputs lie, and their probabilities on one side and on the other.
+
+    Where outputs are few each is a cell. None where the law is not known.
+    """
+    laws = _laws(moved)
+    if laws is None:
+        return None
+    p, q = laws[side], laws[1 - side]
+    if moved.law in (*FEW, "discrete_laplace"):
+        last = int(max(law.support()[1] if moved.law in FEW else law.mean() + FAR for law in laws))
+        few = np.arange(0 if moved.law in FEW else -last, last + 1.0)
+        return np.zeros(len(few)), p.pmf(few), q.pmf(few)
     wide, centre = max(moved.scale) + abs(moved.location[0] - moved.location[1]), 0.5 * sum(moved.location)
-    spread = np.sinh(np.linspace(-math.asinh(reach), math.asinh(reach), CELLS))
-    return np.sort(np.concatenate([centre + wide * spread, moved.location])), False
+    x = np.sinh(np.linspace(-math.asinh(FAR), math.asinh(FAR), CELLS))
+    x = np.sort(np.concatenate([x, (np.array(moved.location) - centre) / wide]))
+    with np.errstate(over="ignore"):
+        below, above = ([way(centre + wide * x) for way in ways] for ways in ((p.cdf, q.cdf), (p.sf, q.sf)))
+    one, other = (np.where(a[1:] < 0.5, np.diff(a), -np.diff(b)) for a, b in zip(below, above, strict=True))
+    return np.maximum(np.abs(x[1:]), np.abs(x[:-1])), one, other
 
 
 def _supremum(moved: Moved, side: int) -> float | None:
@@ -151,47 +164,41 @@ def _supremum(moved: Moved, side: int) -> float | None:
         r, u = (-math.log1p(-float(moved.more[k][0])) for k in (side, 1 - side))
         steps = round(abs(moved.location[0] - moved.location[1]) / moved.scale[0])
         return math.inf if r < u else math.log(math.tanh(r / 2) / math.tanh(u / 2)) + u * steps
-    laws = _laws(moved)
-    if laws is None:
+    cells = _cells(moved, side)
+    if cells is None:
         return None
-    highest = []
-    for reach in (FAR, 4.0 * FAR, 16.0 * FAR):
-        x, whole = _outputs(moved, laws, reach)
-        with np.errstate(all="ignore"):
-            p, q = (law.logpmf(x) if whole else law.logpdf(x) for law in (laws[side], laws[1 - side]))
-            highest.append(float(np.max(np.where(p > -math.inf, p - q, -math.inf))))
-    grows = highest[2] - highest[1] > max(0.3 * (highest[1] - highest[0]), 1e-9)
-    return math.inf if grows or not math.isfinite(highest[2]) else highest[2]
+    far, p, q = cells
+    with np.errstate(all="ignore"):
+        ratio = np.where(p > FAINT, np.log(p) - np.log(q), -math.inf)
+    high = [float(np.max(ratio, where=far <= reach, initial=0.0)) for reach in (FAR / 16.0, FAR / 4.0, FAR)]
+    return math.inf if high[2] - high[1] > max(0.3 * (high[1] - high[0]), 1e-9) else high[2]
 
 
 def _composed(claim: Claim, differ: Sequence[Moved]) -> float | None:
     """From the distribution of the losses of all numbers together; never above what is true but for rounding."""
-    if len({repr(each) for each in differ}) > MOST_DIFFERENT:
-        return None
+    kinds = {repr(each): each for each in differ}
     worst = 0.0
-    for side in (0, 1):
-        cells = {repr(each): each for each in differ}
-        losses = {key: _losses(each, side) for key, each in cells.items()}
-        known = {key: each for key, each in losses.items() if each is not None}
-        if len(known) < len(losses):
+    for side in (0, 1) if len(kinds) <= MOST_DIFFERENT else ():
+        cells = {key: found for key, each in kinds.items() if (found := _cells(each, side)) is not None}
+        if len(cells) < len(kinds):
             return None
-        width = max(1e-7, sum(np.ptp(known[repr(each)][0]) for each in differ) / CELLS_OF_LOSSES)
-        grids = {key: _grid(*each, width) for key, each in known.items()}
-        whole = added([grids[repr(each)] for each in differ])
+        losses = {key: _losses(p, q) for key, (_, p, q) in cells.items()}
+        width = max(1e-7, sum(np.ptp(losses[repr(each)][0]) for each in differ) / CELLS_OF_LOSSES)
+        grids = {key: _grid(*each, width) for key, each in losses.items()}
+        whole = added([grids[repr(each)] for each in differ]) if len(differ) > 1 else grids[repr(differ[0])]
         values: Reals = whole.start + whole.width * np.arange(len(whole.masses), dtype=np.float64)
-        masses = np.where(whole.masses > 1e-15, whole.masses, 0.0)  # below lies what Fourier transforms add
+        masses = np.maximum(whole.masses - (FOURIER if len(differ) > 1 else 0.0), 0.0)
         if isinstance(claim, ZeroConcentratedDP | RenyiDP):
             ratios = [1.0 + 10.0 ** (place / 32.0) for place in range(-96, 97)]
             orders = [(claim.order, 1.0)] if isinstance(claim, RenyiDP) else [(each, each) for each in ratios]
-            found = (_renyi(order, values, masses, whole.infinite) / per for order, per in orders)
-            worst = max(worst, *found)
+            worst = max(worst, *(_renyi(order, values, masses, whole.infinite) / per for order, per in orders))
             continue
         p = np.cumsum(masses[::-1])[::-1] + whole.infinite
         q = np.cumsum((masses * np.exp(-values))[::-1])[::-1]
-        sure = (p > 1e-14) & (q > 0.0)
-        q, p = np.append(q[sure], 0.0), np.append(p[sure], whole.infinite if whole.infinite > 1e-14 else 0.0)
-        worst = max(worst, _least(claim, np.minimum(q, 1.0), np.minimum(p, 1.0)))
-    return worst
+        worst = max(
+            worst, _least(claim, np.minimum(np.append(q, 0.0), 1.0), np.minimum(np.append(p, whole.infinite), 1.0))
+        )
+    return worst if len(kinds) <= MOST_DIFFERENT else None
 
 
 def _renyi(order: float, values: Reals, masses: Reals, infinite: float) -> float:
@@ -200,30 +207,15 @@ def _renyi(order: float, values: Reals, masses: Reals, infinite: float) -> float
 
     some = masses > 0.0
     sum_ = float(logsumexp(np.log(masses[some]) + (order - 1.0) * values[some]))
-    return math.inf if infinite > 1e-14 else sum_ / (order - 1.0)
+    return math.inf if infinite > 0.0 else sum_ / (order - 1.0)
 
 
-def _losses(moved: Moved, side: int) -> tuple[Reals, Reals, float] | None:
-    """Losses and their probabilities, in the cells of a grid of outputs or of outputs where these are few.
-
-    And the probability of an infinite one. None where the law is not known.
-    """
-    laws = _laws(moved)
-    if laws is None:
-        return None
-    x, whole = _outputs(moved, laws)
-    both = []
-    for law in (laws[side], laws[1 - side]):
-        if whole:
-            both.append(law.pmf(x))
-        else:
-            below, above = law.cdf(x), law.sf(x)
-            both.append(np.where(below[1:] < 0.5, np.diff(below), -np.diff(above)))
-    p, q = both
-    inside = (p > 0.0) & (q > 0.0)
+def _losses(p: Reals, q: Reals) -> tuple[Reals, Reals, float]:
+    """The losses of cells with their probabilities, and the probability of an infinite one."""
+    inside = (p > FAINT) & (q > FAINT)
     losses = np.log(p[inside] / q[inside])
-    kept = losses >= -LARGEST
-    return np.minimum(losses[kept], LARGEST), p[inside][kept], float(p[(p > 0.0) & (q == 0.0)].sum())
+    kept, infinite = losses >= -LARGEST, float(p[(p > FAINT) & (q == 0.0)].sum())
+    return np.minimum(losses[kept], LARGEST), p[inside][kept], infinite if infinite > SEEN else 0.0
 
 
 def _grid(losses: Reals, masses: Reals, infinite: float, width: float) -> Losses:

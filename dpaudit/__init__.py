@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dpaudit.api.audits import bracket as bracket
     from dpaudit.api.existing import recheck as recheck
     from dpaudit.api.look import look as look
+    from dpaudit.api.recorded import record_noise as record_noise
     from dpaudit.auditing import AuditSpec as AuditSpec
     from dpaudit.auditing.pair_search import PairSearch as PairSearch
     from dpaudit.auditing.pair_search import search_pairs as search_pairs
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from dpaudit.results.bounds import BracketVerdict as BracketVerdict
     from dpaudit.results.bounds import UpperBound as UpperBound
     from dpaudit.results.display import Verdict as Verdict
+    from dpaudit.results.recorded import NoiseRecord as NoiseRecord
     from dpaudit.results.result import AuditResult as AuditResult
     from dpaudit.results.stored import load as load
     from dpaudit.results.stored import load_suite as load_suite
@@ -72,10 +74,12 @@ _HOMES = {
     "dpaudit.results.result": "AuditResult",
     "dpaudit.results.suite": "SuiteResult",
     "dpaudit.results.display": "Verdict",
+    "dpaudit.results.recorded": "NoiseRecord",
     "dpaudit.auditing.pair_search": "PairSearch search_pairs",
     "dpaudit.claims": "ApproximateDP GaussianDP PrivacyProfile PureDP Relation RenyiDP TradeOffDP ZeroConcentratedDP",
     "dpaudit.errors": "ClaimRefuted DpAuditError InvalidSpec MissingRequirement NotAttested UnsoundAudit",
     "dpaudit.api.look": "look",
+    "dpaudit.api.recorded": "record_noise",
     "dpaudit.mechanisms": "batched built_by command",
     "dpaudit.data": "AdjacentPair stock_pairs",
     "dpaudit.scores": "AttackCounts FewRuns ManyRun OneRun ScoresResult Steps audit_scores",

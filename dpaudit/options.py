@@ -18,6 +18,7 @@ MOST_RUNS = 10**15  # a million a second for thirty years; exact tails of more a
 STOPPING = ("fixed", "anytime")
 SELECTOR = "penalised"  # what proposes events: one way, whose name results keep
 ISOLATION = ("process", "none")
+LEADS = ("tell", "fail")
 Check = Callable[[str, Any], Any]  # of a name in messages and a value; returns the value or raises `InvalidSpec`
 
 
@@ -350,6 +351,19 @@ class Options:
         topic="sought",
         keyword="repeats of each spiked control: the same audit with a known leak put in",
         stored=StoredKey(10, Count),
+    )
+    leads: str | None = option(
+        None,
+        check=word(*LEADS),
+        kind=Literal["tell", "fail"] | None,
+        words="record noise first: tell of a lead, or fail for one (exit code 1); left out: do not",
+        example='"tell"',
+        flag="--leads",
+        flag_words="Record noise first: tell of a lead, or fail for one.",
+        topic="sought",
+        keyword='[recorded noise](../how/recorded.md) first: `"tell"` of a lead, or `"fail"`: exit code 1 for one',
+        project=True,
+        stored=StoredKey(14, Literal["tell", "fail"], when_set=True),
     )
     user: str | int | None = option(
         None,

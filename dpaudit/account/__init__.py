@@ -2,7 +2,7 @@
 
 Contract: numbers are rounded towards safety (lower bounds down, p-values and detectable losses up), text
 that came from a user is made harmless, and all formats print these same sentences. `account(finding)` tells audits,
-their entries in a suite, suites, brackets and comparisons; rooms above register the findings that are theirs.
+their entries in a suite, suites, brackets, comparisons and records of noise; rooms above register what is theirs.
 """
 
 from dpaudit.account import audit, bracketed, change, suites

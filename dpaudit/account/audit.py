@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from dpaudit.account.diagnosis import BITS, diagnosis
 from dpaudit.account.first import BEFORE, AuditFacts, cause, finding_lines, or_else, to_do
 from dpaudit.account.officer import BEYOND, before, expectation, in_plain_words, missing, record, too_rare
+from dpaudit.account.recorded import drawn, of_audit, out
 from dpaudit.account.repeat import python_form, repeat, repeatable, repetition
 from dpaudit.account.section import Account, Level, Topic, account
 from dpaudit.account.statements import (
@@ -459,6 +460,7 @@ TOPICS: tuple[Topic[AuditFacts], ...] = (
     Topic("what was found", Level.PAGE_ONE, finding_lines),
     Topic("what it means", Level.PAGE_ONE, _of(in_plain_words)),
     Topic("bracket", Level.PAGE_ONE, _of(bracket_line)),
+    Topic("recorded noise", Level.PAGE_ONE, _of(of_audit)),
     Topic("what to do", Level.PAGE_ONE, to_do),
     Topic(BEFORE, Level.PAGE_ONE, _if(False, _of(before), ()), _if(False, lambda facts: facts.seen, None)),
     Topic("missing for a decision", Level.PAGE_ONE, _if(False, missing, ())),
@@ -483,6 +485,8 @@ TOPICS: tuple[Topic[AuditFacts], ...] = (
     Topic("health", Level.DETAIL, _of(health_lines)),
     Topic("power", Level.DETAIL, _of(could_see)),
     Topic("controls", Level.DETAIL, _of(control_lines)),
+    Topic("what was drawn", Level.DETAIL, table=lambda facts: next(map(drawn, facts.result.recorded), None)),
+    Topic("what came out", Level.DETAIL, table=lambda facts: next(map(out, facts.result.recorded), None)),
     Topic("mechanism", Level.DETAIL, _mechanism),
     Topic("rule of decision", Level.REVIEWER, _of(_rule)),
     Topic("what counts as the output", Level.REVIEWER, _of(_output)),

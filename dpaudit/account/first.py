@@ -348,6 +348,8 @@ def to_do(facts: AuditFacts) -> tuple[str, ...]:
         wanted = ", ".join(f"{key} {exact(value)}" for key, value in result.spec["detect"].items())
         few = f"Give it more runs: the power that was demanded ({wanted}) was not reached"
         lines.append(f"{few}; dpaudit plan says how many.")
+    elif result.led:
+        lines.append("Follow the lead of recorded noise, which is no verdict: look at the place that it names.")
     elif not one_output:
         lines.append("This audit found no reason to stop the release. It cannot give one to make it")
         lines[-1] += "; the proof beside it can." if proved else f": see '{BEFORE}'."
@@ -388,12 +390,17 @@ def differ(result: AuditResult) -> str:
     >>> differ(example.result())
     "Two datasets were compared: the first has 9 records, the second 8; only the first has 'a' once more."
     """
-    pair, texts, lists, _, entries = _pair(result)
-    head = "Two datasets were compared"
+    pair, head = result.pair, "Two datasets were compared"
     if "users" in result.adjacency[result.witness.pair : result.witness.pair + 1] and pair["distance"] == 1:
         head += ", which differ by one user with all of their records"
     if len(result.spec["pairs"]) > 1:
         head = f'Of {len(result.spec["pairs"]):,} pairs tried, "{clean(pair["name"])}" told most. {head}'
+    return datasets(pair, head, result.shown)
+
+
+def datasets(pair: dict[str, Any], head: str, shown: str | None = None) -> str:
+    """The datasets of a stored pair in a sentence that begins so; `shown` is what shows that they are neighbours."""
+    texts, lists, _, entries = _read(pair, shown)
     both = f"{head}: {texts[0]} (the first) and {texts[1]} (the second)."
     if None in lists:
         return both
@@ -416,7 +423,7 @@ def names(result: AuditResult) -> tuple[str, str]:
     >>> names(example.result())
     ('9 records', '8 records')
     """
-    _, texts, lists, values, entries = _pair(result)
+    texts, lists, values, entries = _read(result.pair, result.shown)
     if None not in lists and len(lists[0] or ()) != len(lists[1] or ()):
         return counted(len(lists[0] or ()), *entries), counted(len(lists[1] or ()), *entries)
     if None in values or texts[0] == texts[1] or max(map(len, texts)) > LONGEST_SIDE:
@@ -424,11 +431,13 @@ def names(result: AuditResult) -> tuple[str, str]:
     return f"data {texts[0]}", f"data {texts[1]}"
 
 
-def _pair(result: AuditResult) -> tuple[dict[str, Any], list[str], list[list[str] | None], list[Any], tuple[str, str]]:
-    """The pair, its datasets as text, as lists of entries and as values; and what an entry is called."""
-    pair, entries = result.pair, ENTRIES.get(result.shown or "", ("entry", "entries"))
+def _read(
+    pair: dict[str, Any], shown: str | None
+) -> tuple[list[str], list[list[str] | None], list[Any], tuple[str, str]]:
+    """The datasets of a pair as text, as lists of entries and as values; and what an entry is called."""
     values = [plain_text(pair[side]["value"]) for side in SIDES]
-    return pair, [data_text(pair[side]) for side in SIDES], list(map(_entries, values)), values, entries
+    named = ENTRIES.get(shown or "", ("entry", "entries"))
+    return [data_text(pair[side]) for side in SIDES], list(map(_entries, values)), values, named
 
 
 def _entries(value: Any) -> list[str] | None:

@@ -70,7 +70,11 @@ def repeatable(result: AuditResult) -> tuple[str, ...]:
 
 def python_form(result: AuditResult) -> tuple[str, ...]:
     """The audit as a call of `dpaudit.audit`; what only its author has is named by a comment."""
-    spec = result.spec
+    return call_of(result.spec)
+
+
+def call_of(spec: dict[str, Any]) -> tuple[str, ...]:
+    """The same of a stored question."""
     head, mechanism = _mechanism_form(spec["mechanism"])
     pairs: list[str] = []
     for number, pair in enumerate(spec["pairs"], start=1):

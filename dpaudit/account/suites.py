@@ -8,6 +8,7 @@ from shlex import quote
 from dpaudit.account.audit import AUDIT, OR_ELSE, of_facts, tone
 from dpaudit.account.diagnosis import BITS, diagnosis
 from dpaudit.account.first import AuditFacts, cause
+from dpaudit.account.recorded import a_lead
 from dpaudit.account.section import Account, Level, Section, Table, Topic, account
 from dpaudit.account.statements import (
     LIMITS,
@@ -48,12 +49,14 @@ def suite_line(entry: SuiteEntry, brief: bool = False) -> str:
     expected = "accepted     " if entry.covered else "as expected  " if entry.as_expected else "UNEXPECTED   "
     line = f"{expected}{stamp(result):<11}  {name}: "
     if brief:
-        return f"{line}{certified(result)}, claimed {claimed(result)}{trusted(result)}{supposed(result)}"
+        mark = "; a lead by recorded noise" * result.led
+        return f"{line}{certified(result)}, claimed {claimed(result)}{trusted(result)}{supposed(result)}{mark}"
     line += "; ".join(bound_lines(result)) + f", expected {expected_text(entry)}" * (not entry.foreseen)
     line += f"; {reason}" if (reason := cause(result)) else ""
     if entry.covered and entry.accepted is not None:
         line += f", {until_text(entry.accepted)}: {clean(entry.accepted.reason, LONGEST_DATA)}"
     line += "; without the power that the spec demands" * (result.power_reached is False)
+    line += f"; {marked}" if (marked := a_lead(result)) else ""
     return f"{line}; {clean(entry.error, LONGEST_REASON)}" if entry.error else line
 
 
@@ -89,6 +92,7 @@ def suite_headline(suite: SuiteResult) -> str:
         covered=sum(entry.covered for entry in suite.entries),
         bits=sum(each.representation_refuted for each in suite.results),
         weak=sum(each.power_reached is False for each in suite.results),
+        leads=sum(each.led for each in suite.results),
         expired=sum(each.expired for each in suite.reviewed),
     )
 
@@ -96,8 +100,8 @@ def suite_headline(suite: SuiteResult) -> str:
 def tally(audits: int, *, refuted: int, unrefuted: int, action: int | None = None, **more: int) -> str:
     """So many audits in one line: those that need action where it is known, their verdicts, and how many `more` are.
 
-    These are `odd`, which nobody expected, `covered` by an acceptance, `expired` acceptances, `weak` in power, and
-    findings on `bits`.
+    These are `odd`, which nobody expected, `covered` by an acceptance, `expired` acceptances, `weak` in power,
+    findings on `bits`, and `leads` of recorded noise.
 
     >>> tally(12, action=2, refuted=6, unrefuted=6, odd=2)
     '2 of 12 audits need action: 6 refuted, 6 not refuted, 0 without verdict; 2 verdicts not as expected'
@@ -116,6 +120,7 @@ def tally(audits: int, *, refuted: int, unrefuted: int, action: int | None = Non
         text += f", {counted(bits, 'finding')} on bits" if bits else ""
         text += f", {counted(covered, 'accepted finding')}" if covered else ""
         text += f", {weak} without the power demanded" if weak else ""
+        text += f", {counted(leads, 'lead')} by recorded noise" if (leads := more.get("leads", 0)) else ""
     return f"{head}: {text}"
 
 
@@ -168,12 +173,13 @@ MOST_ODD, MOST_CURES = 2, 2  # audits that need action, and things to do, on the
 MOST_NAMED = 3  # audits that a thing to do names
 BESIDE_PAGE = (OR_ELSE, "evidence")  # that a failing test tells too
 NOTHING_AUDITED = ("Nothing was audited.", "Name specs that hold audits; check --only and --tag.")
-KINDS = REFUTED_ODD, MISSED_ODD, MISSED_BITS, NO_RESULT, WEAK, BESIDE, BITS_ODD, ACCEPTED, KNOWN, KNOWN_BITS, KEPT = (
+KINDS = REFUTED_ODD, MISSING, MISSED_BITS, NO_RESULT, WEAK, LED, BESIDE, BITS_ODD, ACCEPTED, KNOWN, KNOWN_BITS, KEPT = (
     "REFUTED, not expected",  # in the order in which somebody should look
     "not refuted, though a violation is known",
     "known finding on bits missed",
     "no verdict",
     "without the power demanded",
+    "a lead by recorded noise",
     "something went wrong beside it",
     "REFUTED by bits",
     "REFUTED, accepted",
@@ -189,9 +195,11 @@ def kind_of(entry: SuiteEntry) -> str:
     if result is None:
         return NO_RESULT
     if not entry.as_expected:
-        return REFUTED_ODD if result.refuted else MISSED_BITS if entry.bits else MISSED_ODD
+        return REFUTED_ODD if result.refuted else MISSED_BITS if entry.bits else MISSING
     if result.power_reached is False:
         return WEAK
+    if result.led and result.exit_code == 1:
+        return LED
     if entry.error or entry.exit_code:
         return BESIDE
     if entry.covered:
@@ -222,6 +230,7 @@ def why(entry: SuiteEntry) -> str:
     tried = "" if found else f"{caught}{counted(len(result.spec['pairs']), 'pair')} tried"
     bits = bound_lines(result)[0] if result.representation_refuted and not result.refuted else ""
     trust = f"if {believed(result)}" if result.on_trust and not bits else ""
+    error = "; ".join(filter(None, (a_lead(result), error)))
     return "; ".join(filter(None, (found, tried, bits, reason, trust, unseen(result), error)))
 
 
@@ -261,7 +270,7 @@ def assertion(entry: SuiteEntry, record: str | None = None) -> str:
     _, *lines = replace(whole, sections=shown, whole=len(shown) == len(whole.sections)).lines(more)
     word = whole.stamp
     if entry.result is not None and not entry.result.refuted:
-        word = "TOO LITTLE POWER" if entry.as_expected else "NOT FOUND"
+        word = "NOT FOUND" if not entry.as_expected else "LEAD" if kind_of(entry) == LED else "TOO LITTLE POWER"
     return "\n".join((f"{word}  {whole.rest}", *lines))
 
 
@@ -434,11 +443,18 @@ BROKEN_REPORT = FindingRule(
     "Something went wrong beside the audit.",
     "Remove the reason and write the report again: dpaudit report.",
 )
-RULES = (REFUTED, REPRESENTATION, NO_VERDICT, MISSED, POWERLESS, EXPIRED, UNMATCHED, BROKEN_REPORT)
+SUSPECTED = FindingRule(
+    "DPA009",
+    "RecordedLead",
+    ERROR,
+    "Recorded noise has a lead, which the counts have not borne out.",
+    "Look at the place that it names. Repair it, or audit its pair with more runs: a lead is no verdict.",
+)
+RULES = (REFUTED, REPRESENTATION, NO_VERDICT, MISSED, POWERLESS, EXPIRED, UNMATCHED, BROKEN_REPORT, SUSPECTED)
 
 EXIT_CODES = {
     0: "every audit finished, and every verdict is as expected",
-    1: "a verdict is not as expected, or an accepted finding has expired",
+    1: "a verdict is not as expected, an accepted finding has expired, or there is a lead and leads is fail",
     2: "bad usage or spec, or a file that could not be read or written",
     3: "an audit has no verdict",
     4: "an audit did not have the power that its spec demands",
@@ -488,7 +504,9 @@ def _of_entry(entry: SuiteEntry, number: int, reviewed: Sequence[Reviewed]) -> l
         findings.append(Reported(REPRESENTATION, text, number, mine, _in_force(reviewed, mine)))
     if result.power_reached is False:
         findings.append(Reported(POWERLESS, line, number))
-    if entry.error or (entry.exit_code and result.power_reached is not False):
+    if kind_of(entry) == LED:
+        findings.append(Reported(SUSPECTED, line, number))
+    elif entry.error or (entry.exit_code and result.power_reached is not False):
         what = entry.error or EXIT_CODES.get(entry.exit_code, f"exit code {entry.exit_code}")
         findings.append(Reported(BROKEN_REPORT, f"{flat(headline(result))}; {clean(what, LONGEST_REASON)}", number))
     return findings

@@ -79,6 +79,7 @@ def audit(
     representation: bool = False,
     detect: Mapping[str, float] | None = None,
     controls: int = 0,
+    leads: str | None = None,
     user: str | int | None = None,
     upper: UpperBound | None = None,
     record: Mapping[str, str | int] | None = None,
@@ -107,7 +108,8 @@ def audit(
     about a minute), `max_time_s` (seconds) the time; what confirms a refutation of a batched mechanism or a factory
     comes beyond them. `run_timeout_s` (seconds) makes a run that hangs an output. `stopping="anytime"` stops as soon as
     the claim is refuted. `detect`, such as {"epsilon": 1.2, "mass": 0.01}, is a power that the audit must have.
-    `controls` repeats it so many times with a known leak put in. The reference has a table of all keywords.
+    `controls` repeats it so many times with a known leak put in. `leads` looks at recorded noise first, as
+    `record_noise` does: "tell" of a lead, which is no verdict, or "fail". The reference has a table of all keywords.
 
     How it runs, which never changes the answer: `n_jobs` and `backend` are joblib's, `scheduler` is the address of a
     cluster of dask, ray or Spark. `isolation="process"` counts outputs where the mechanism cannot reach the counts.

@@ -125,6 +125,7 @@ class Plan(Question):
     certifier: Certifier = field(kw_only=True)
     shard_runs: int = field(kw_only=True)
     description: Description = field(kw_only=True)
+    leading: int = field(default=-1, kw_only=True)  # the pair that recorded noise suspects; -1: none
 
     def __post_init__(self) -> None:
         Question.__post_init__(self)

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -12,14 +13,17 @@ from dpaudit.auditing.audit import repeat_witness, run_audit
 from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.probing import CHOICES, chosen_runs, planned_runs
 from dpaudit.auditing.question import Pair, Plan, Question, plan
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.execution.engine import Engine
 from dpaudit.execution.journal import ELSEWHERE, FrozenCall, ShardStore
 from dpaudit.mechanisms import Description, Mechanism
 from dpaudit.results.certification import Witness
+from dpaudit.results.recorded import NoiseRecord
 from dpaudit.results.result import AuditResult, repeated, went_alone
 from dpaudit.running.progress import SILENT, Progress
 from dpaudit.running.streams import Shard
+
+MOST_RECORDS = 5  # of pairs with a lead, that a result keeps
 
 
 class BegunAudit(Protocol):
@@ -69,6 +73,14 @@ class Runner:
             planned, chosen = self._planned(question, timed)
             if self.journal is not None:
                 self.engine.keep_in(self.journal.begin(planned.to_dict(), chosen), freezing=self.freezing)
+            records: tuple[NoiseRecord, ...] = ()
+            with suppress(UnsoundAudit):  # the result says so; what counts tell is not lost for it
+                records = self.recorded(planned) if planned.leads else ()
+            leads = [each for each in records if each.leads]
+            leads.sort(key=lambda each: -max(lead.weight for lead in each.leads))
+            if leads:  # its pair is the one that is certified, where nothing is beyond the claim yet
+                place = self.engine.recorder.decide("pair with a lead", lambda: records.index(leads[0]))
+                planned = replace(planned, leading=place)
             result = run_audit(planned, self.engine, progress=self.progress, clock=timed)
         open_runs = question.runs is None and question.max_time_s is None
         begun = None if self.journal is None else self.journal.begun
@@ -81,7 +93,18 @@ class Runner:
             **self.origin(planned),
         }
         upper = result.upper if question.upper is None else question.upper
-        return replace(result, upper=upper, provenance={**result.provenance, **told})
+        kept = tuple(leads[:MOST_RECORDS]) or records[:1]
+        return replace(result, upper=upper, recorded=kept, provenance={**result.provenance, **told})
+
+    def recorded(self, question: Question, *, claimed: bool = True) -> tuple[NoiseRecord, ...]:
+        """What recorded draws tell of each pair of a question; without its claim where that is not `claimed`."""
+        from dpaudit.recording.record import record
+
+        asked = question if isinstance(question, Plan) else self.plan(question)
+        how: Any = {"seed": asked.seed, "run_timeout_s": asked.run_timeout_s}
+        made = record(self.engine, asked.mechanism, asked.pairs, claim=asked.claim if claimed else None, **how)
+        described = asked.description.to_dict()
+        return tuple(replace(each, mechanism=asked.name, description=described) for each in made)
 
     def plan(self, question: Question) -> Plan:
         """The plan of a question: as it began, where it has."""

@@ -107,7 +107,8 @@ def screen(plan: Plan, session: Session, *, runs: int, certifying: int) -> Scree
             for look in looks:
                 with suppress(OutOfTime):  # the score of the round before stays
                     scores[look.pair] = excess(plan.claim, plan.pairs[look.pair].distance, look.proposal())
-            looks.sort(key=lambda look: -scores[look.pair])
+            # where nothing is beyond the claim yet, the pair that recorded noise suspects is looked at on
+            looks.sort(key=lambda look: (-max(scores[look.pair], 0.0), look.pair != plan.leading, -scores[look.pair]))
             if part < 1.0 and enough and min(look.now.runs for look in looks) < FEWEST_SEEN:
                 continue
             stay = witnesses if part == 1.0 else max(witnesses, -(-len(looks) // 2))

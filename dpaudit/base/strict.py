@@ -350,7 +350,7 @@ def models(types: Mapping[Kind, Kind], layouts: Mapping[type, Layout] | None = N
                 hints = _hints(_hints(kind)[parts[key]] if key in parts else kind)
                 hint = hints.get(key) or _hints(getattr(kind, key).fget)["return"]  # a field, or a property
                 left = tuple(each for each in get_args(hint) if each is not type(None))
-                hint = model(Union[left] if key in sparse and left else hint)  # noqa: UP007
+                hint = model(Union[left] if key in sparse and type(None) in get_args(hint) else hint)  # noqa: UP007
             if key in later:
                 optional[key] = (key, hint | msgspec.UnsetType, msgspec.UNSET)
             elif isinstance(hint, tuple):

@@ -13,7 +13,7 @@ from dpaudit.auditing.watching import watching
 from dpaudit.base.files import report_folder
 from dpaudit.claims import Relation
 from dpaudit.cli.bracket import parameters
-from dpaudit.cli.commands import AuditCommand
+from dpaudit.cli.commands import AuditCommand, RecordCommand
 from dpaudit.cli.options import from_json, layers, show, typed_again
 from dpaudit.errors import InvalidSpec
 from dpaudit.execution.engine import Engine
@@ -27,7 +27,7 @@ PAIR = "[[34, 51], [34]]"
 
 def audit_command(call: AuditCommand) -> int:
     folder = report_folder("--report", call.report)
-    question = asked_of(_table(call), "dpaudit audit", layers(call))
+    question = asked_of(table_of(call), "dpaudit audit", layers(call))
     workers = next(value for value in (call.jobs, read_settings(Path.cwd()).jobs, -1) if value is not None)
     repeat = typed_again("--seed", str(question.seed), without=("seed", "report", "no_progress"))
     with (
@@ -41,7 +41,7 @@ def audit_command(call: AuditCommand) -> int:
     return 1 if result.refuted else result.exit_code
 
 
-def _table(call: AuditCommand) -> dict[str, Any]:
+def table_of(call: AuditCommand | RecordCommand) -> dict[str, Any]:
     """What a spec would hold. Raises `InvalidSpec` naming the option that is wrong."""
     claim = {name: value for name in ("epsilon", "delta") if (value := getattr(call, name)) is not None}
     if not REFERENCE.fullmatch(call.function):

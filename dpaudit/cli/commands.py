@@ -34,12 +34,9 @@ class ReportOptions:
     quiet: bool = option("Print the closing line only; implies --no-progress.")
 
 
-class AuditCommand(CommandLine, group="Audits"):
-    """Audit one function, without a spec file.
-
-    MODULE:FUNCTION is imported from this folder or from where it is installed, and called as f(data, rng). Neighbours
-    are made of --data, or are the two of --pair. Exit codes: 1 refuted, 0 not refuted, which is no proof.
-    """
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class FunctionOptions:
+    """A function with its datasets and its claim."""
 
     function: str = argument("MODULE:FUNCTION")
     data: str | None = option("One example dataset: JSON, or the MODULE:FUNCTION that returns it.", "JSON")
@@ -49,9 +46,19 @@ class AuditCommand(CommandLine, group="Audits"):
     claim: str | None = option("Any other claim, as in a spec: '{\"mu\": 1.0}'.", "JSON")
     relation: str | None = option("Who is a neighbour; with --data add_or_remove_one by default.", "WORD")
     params: tuple[str, ...] = option("A keyword of the function; may be repeated.", "NAME=VALUE", flag="--param")
+
+
+class AuditCommand(CommandLine, FunctionOptions, group="Audits"):
+    """Audit one function, without a spec file.
+
+    MODULE:FUNCTION is imported from this folder or from where it is installed, and called as f(data, rng). Neighbours
+    are made of --data, or are the two of --pair. Exit codes: 1 refuted, 0 not refuted, which is no proof.
+    """
+
     runs: float | None = asked(about=ONE)
     confidence: float | None = asked("C", ONE)
     seed: int | None = asked(about=ONE)
+    leads: str | None = asked("WORD")
     isolation: str | None = asked("MODE")
     report: str | None = option("Write the result and its page into DIR.", "DIR")
     jobs: int | None = option(JOBS, "N")
@@ -70,12 +77,29 @@ class RunCommand(CommandLine, ReportOptions, group="Audits", home="suite"):
     seed: int | None = asked()
     runs: float | None = asked()
     controls: int | None = asked()
+    leads: str | None = asked("WORD")
     backend: str | None = asked("NAME")
     scheduler: str | None = asked("ADDRESS")
     isolation: str | None = asked("MODE")
     tags: tuple[str, ...] = option(TAG, "WORD", flag="--tag")
     only: tuple[str, ...] = option(ONLY, "NAME")
     resume: bool = option("Go on with the newest run of these specs that was not finished.")
+
+
+class RecordCommand(CommandLine, FunctionOptions, group="Audits"):
+    """Record noise, and tell what looks wrong.
+
+    TARGET is MODULE:FUNCTION, called as f(data, rng), or a spec, whose audits are all looked at. A pair takes some 45
+    runs; both datasets meet the same draws. What that tells is a lead and no verdict. Exit codes: 0, or with --leads
+    fail 1 for a lead; 3 where not all noise could be recorded.
+    """
+
+    function: str = argument("TARGET")
+    seed: int | None = asked(about=ONE)
+    leads: Literal["tell", "fail"] = option("What a lead is for the exit code: fail for 1.", shown="tell")
+    isolation: str | None = asked("MODE")
+    as_json: bool = option("Print the records as JSON.", flag="--json")
+    report: str | None = option("Write each record and its page into DIR.", "DIR")
 
 
 class PlanCommand(CommandLine, group="Audits"):

@@ -148,7 +148,7 @@ def short_forms(error: BaseException) -> list[str]:
     if isinstance(error, UnsoundAudit):
         return [f"NO VERDICT {error}"]
     message = str(error).partition("\n")[0] if type(error) is AssertionError else ""
-    return [message] if message.startswith(("NOT FOUND  ", "TOO LITTLE POWER  ")) else []
+    return [message] if message.startswith(("NOT FOUND  ", "TOO LITTLE POWER  ", "LEAD  ")) else []
 
 
 class SessionEnd:

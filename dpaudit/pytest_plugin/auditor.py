@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from dpaudit import report
-from dpaudit.account import templates
+from dpaudit.account import Level, account, templates
 from dpaudit.account.statements import beyond, certified
 from dpaudit.account.suites import assertion
 from dpaudit.api.audits import USUAL, check_keywords, journal, pose
+from dpaudit.api.recorded import record_noise
 from dpaudit.auditing.question import Plan
 from dpaudit.auditing.runner import Runner
 from dpaudit.auditing.watching import watching
@@ -36,6 +37,7 @@ from dpaudit.processes.pools import pickled
 from dpaudit.pytest_plugin.records import AuditOfTest, SessionState
 from dpaudit.results.display import Verdict
 from dpaudit.results.provenance import commit_of
+from dpaudit.results.recorded import NoiseRecord
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.spec.settings import Settings, read_settings
@@ -135,6 +137,22 @@ class Auditor:
         assert entry.result is not None
         return entry.result
 
+    def record(self, mechanism: Any, pair: Any, **keywords: Any) -> NoiseRecord:
+        """What recorded noise tells of a mechanism on a pair, by the keywords of `dpaudit.record_noise`, and `leads`.
+
+        Raises `AssertionError` for a lead where `leads` is "fail", and what the call of the library raises.
+        """
+        __tracebackhide__ = True
+        known = inspect.signature(record_noise).parameters
+        check_keywords("audit.record", keywords, (*known, "leads"))
+        options = _merged(self.marked, {"pair": pair, **keywords})
+        check_patches(self.patches, self.session.modules, mechanism)
+        with by_value(self.session.modules, (mechanism, pair)):
+            record = record_noise(mechanism, **{key: value for key, value in options.items() if key in known})
+        if record.leads and options.get("leads") == "fail":
+            raise AssertionError(f"LEAD  {account(record, Level.PAGE_ONE)}")
+        return record
+
     def _audited(
         self, mechanism: Any, expect: str | None, keywords: dict[str, Any]
     ) -> tuple[SuiteEntry, Exception | None]:
@@ -157,7 +175,7 @@ class Auditor:
                 raise InvalidSpec("expect='bits' needs representation=True: without it bits are not looked at")
             settings, baseline = read_settings(self.session.root), self.session.baseline
             acceptances = () if baseline is None else read_baseline(baseline)  # before the runs: no verdict is lost
-            asked = self.session.plan.settle(options)
+            asked = self.session.plan.settle({"leads": settings.options.get("leads"), **options})
             if isinstance(asked["confidence"], float) and 0.0 < asked["confidence"] < 1.0:
                 record = replace(record, confidence=asked["confidence"])
             entry = replace(entry, result=self._result(mechanism, asked, options, entry.name, settings))
@@ -270,7 +288,7 @@ def _failure(entry: SuiteEntry, file: str | None) -> Exception | None:
     assert result is not None
     if not entry.as_expected and result.refuted:
         return ClaimRefuted(assertion(entry, file), beyond(result))
-    if not entry.as_expected or result.power_reached is False:
+    if not entry.as_expected or result.exit_code:  # without the power that is demanded, or with a lead that fails
         return AssertionError(assertion(entry, file))
     return None
 

@@ -17,7 +17,7 @@ from dpaudit.results.display import Verdict
 from dpaudit.results.stored import load
 from dpaudit.results.suite import Reviewed, SuiteEntry, SuiteResult
 
-TOO_LITTLE_POWER = 4  # the exit code of an audit with a verdict
+LED, TOO_LITTLE_POWER = 1, 4  # exit codes of an audit with a verdict
 MOST_NAMED = 10  # accepted or expired findings, and problems, that a summary names one by one
 
 
@@ -87,6 +87,7 @@ def summary_lines(records: Records, plan: Defaults, folder: Path | None, problem
             covered=sum(record.accepted is not None for record in done),
             bits=sum(record.bits_refuted for record in done),
             weak=sum(record.exit_code == TOO_LITTLE_POWER for record in done),
+            leads=sum(record.exit_code == LED for record in done),
         ),
         templates.FALSE_ALARM.format(chance=p_text(records.alarming), plan=plan.line),
     ]
@@ -116,5 +117,5 @@ def _word(record: AuditOfTest) -> str:
     if record.verdict is None:
         return "NO VERDICT"
     if record.as_expected:
-        return "TOO LITTLE POWER"
+        return "LEAD" if record.exit_code == LED else "TOO LITTLE POWER"
     return "REFUTED" if record.verdict == "REFUTED" else "NOT FOUND"

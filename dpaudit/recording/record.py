@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dpaudit.base.strict import fitted, parsed, stored
+from dpaudit.base.strict import parsed, stored
 from dpaudit.claims import Claim
 from dpaudit.data.pair import AdjacentPair, SealedPair
 from dpaudit.errors import InvalidSpec
@@ -17,6 +17,7 @@ from dpaudit.processes.tasks import FreshTask, worker_for
 from dpaudit.recording.patching import patched
 from dpaudit.recording.replays import analysed, confirmed, constant
 from dpaudit.results.recorded import NoiseRecord
+from dpaudit.results.stored.reading import named, record_of
 from dpaudit.running import guard
 from dpaudit.running.streams import Shard, Stage, apart
 from dpaudit.running.worker import Job
@@ -59,21 +60,11 @@ def record(
 
 def again(text: str) -> NoiseRecord:
     """A record from what its process sent. Raises `InvalidSpec` where this is none."""
-    try:
-        return fitted(_numbers(parsed(text, cure="run it again", not_json="run it again")), NoiseRecord, strict=False)  # type: ignore[no-any-return]
-    except ValueError as error:
-        raise InvalidSpec(f"the record of noise that a process sent cannot be read ({error})") from None
-
-
-def _numbers(value: Any) -> Any:
-    """Infinities as JSON has them, as numbers."""
-    if isinstance(value, dict):
-        return {key: float(each) if key in LOSSES and each == "inf" else _numbers(each) for key, each in value.items()}
-    return [_numbers(each) for each in value] if isinstance(value, list) else value
+    with named("the record of noise that a process sent"):
+        return record_of(parsed(text, cure="run it again", not_json="run it again"))
 
 
 MOST_SEEDS = 2**31
-LOSSES = ("loss", "allowed", "shift")
 
 
 def recorded_here(

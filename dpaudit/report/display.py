@@ -16,6 +16,7 @@ from dpaudit.base import validate
 from dpaudit.errors import InvalidSpec, MissingRequirement
 from dpaudit.report.csv_ import COLUMNS, REALS, row
 from dpaudit.results.bounds import Bracket
+from dpaudit.results.recorded import NoiseRecord
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteResult
 from dpaudit.scores.result import Estimate, ScoresResult
@@ -101,6 +102,11 @@ def _of_bracket(bracket: Bracket) -> Rows:
     ends = {"epsilon_lower": low, "epsilon_upper": high, "for_all_inputs": bracket.for_all_inputs}
     more = {"one_way": bracket.one_way, "contradictory": bracket.contradictory}
     return Rows([{"name": bracket.name, "verdict": bracket.verdict.value, **claim, **ends, **more}])
+
+
+@frame_rows.register
+def _of_record(record: NoiseRecord) -> Rows:
+    return Rows([{**each.to_dict(), "parts": ", ".join(each.parts)} for each in record.leads], reals=("shift", "loss"))
 
 
 @frame_rows.register

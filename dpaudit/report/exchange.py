@@ -28,15 +28,18 @@ from dpaudit.account.suites import (
     BROKEN_REPORT,
     EXIT_CODES,
     EXPIRED,
+    LED,
     MISSED,
     NO_VERDICT,
     NOTE,
     POWERLESS,
     REFUTED,
     RULES,
+    SUSPECTED,
     FindingRule,
     Reported,
     flat,
+    kind_of,
     of_all,
     reported,
     reviewed_line,
@@ -120,7 +123,8 @@ def _case(entry: SuiteEntry) -> Element:
         rule = REFUTED if result.refuted else MISSED
         _ending(case, "failure", rule, line, str(account(result, Level.DETAIL)))
     elif entry.exit_code or entry.error:
-        _ending(case, "error", POWERLESS if result.power_reached is False else BROKEN_REPORT, line, line)
+        rule = SUSPECTED if kind_of(entry) == LED else BROKEN_REPORT
+        _ending(case, "error", POWERLESS if result.power_reached is False else rule, line, line)
     elif entry.covered:
         SubElement(case, "skipped", {"type": "accepted", "message": line}).text = str(account(result, Level.DETAIL))
     SubElement(case, "system-out").text = line

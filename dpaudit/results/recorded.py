@@ -4,11 +4,13 @@ The draws of a mechanism are recorded on the first dataset and played again on t
 these draws are its only randomness: it is a field of its own, and enters no bound, no bracket and no verdict.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal
 
-from dpaudit.base.presenter import presented
 from dpaudit.base.strict import JsonObject, Written
+from dpaudit.base.validate import Bound
+from dpaudit.results.display import Displayed
 
 SCHEMA: Final = "dpaudit.recorded/1"
 Kind = Literal["shift", "law", "untouched", "reused", "raised"]
@@ -57,19 +59,25 @@ class Lead(Written):
     place: str = ""
     call: str = ""
     law: str = ""
-    shift: float | None = None
-    loss: float | None = None
+    shift: Bound | None = None
+    loss: Bound | None = None
     at_most: bool = False
 
+    @property
+    def weight(self) -> float:
+        """What orders leads: the loss, infinite where there is none in numbers."""
+        return math.inf if self.loss is None else self.loss
 
-@dataclass(frozen=True, slots=True)
-class NoiseRecord(Written):
+
+@dataclass(frozen=True, slots=True, repr=False)
+class NoiseRecord(Displayed, Written):
     """What recorded draws tell of a mechanism on a pair. Its label is `recorded`: it is no bound and no verdict.
 
     `claim` is in its stored form, or None; `allowed` its parameter at the distance of the pair. `loss` is that of the
     pair in the same parameter (of no claim: epsilon at delta 0), where every part of the output is understood, else
     None. `differs` are parts under equal draws that differ for reasons that prove nothing; `unseen` says what draws
-    where nothing is recorded, in words, and then there are no leads. `runs` were made in all.
+    where nothing is recorded, in words, and then there are no leads. `runs` were made in all. `description` is of the
+    mechanism, as results store it, where a door has it.
     """
 
     mechanism: str
@@ -82,12 +90,15 @@ class NoiseRecord(Written):
     leads: tuple[Lead, ...]
     differs: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
-    allowed: float | None = None
+    allowed: Bound | None = None
     parameter: str = "epsilon"
-    loss: float | None = None
+    loss: Bound | None = None
     at_most: bool = False
+    description: JsonObject = field(default_factory=dict)
     schema: Literal["dpaudit.recorded/1"] = SCHEMA
     label: ClassVar[str] = "recorded"
 
-    def __str__(self) -> str:
-        return presented(self)
+    @property
+    def worst(self) -> Lead | None:
+        """The lead of the largest loss; None where there is none."""
+        return max(self.leads, key=lambda each: each.weight, default=None)

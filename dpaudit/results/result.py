@@ -27,6 +27,7 @@ from dpaudit.results.bounds import Bracket, LowerBound, UpperBound
 from dpaudit.results.certification import AuditEvidence, Witness, anytime_certificate, ceiling_of, certificate_of, rest
 from dpaudit.results.display import Displayed, Verdict
 from dpaudit.results.observations import Control, Diagnosis, Ending, Explanation, Explored, Health, Histogram, Typical
+from dpaudit.results.recorded import NoiseRecord
 
 SCHEMA: Final = "dpaudit.result/1"
 MODEL_DELTA = 1e-5
@@ -103,7 +104,8 @@ class AuditResult(Displayed):
     than stated; None: taken on trust. `unseen` entries of an output were not looked at, and `unpaired` ones never
     together with others, the most of any output; `unread` names parts in which no event was looked for, or is empty.
     `ceiling` is the bound that all hits on one side would have given. `blocks` are those of an anytime audit,
-    `milestones` of one with `max_time_s`. `illustration` is only to look at.
+    `milestones` of one with `max_time_s`. `illustration` is only to look at. `recorded` is what recorded noise told
+    before the audit, with `leads`: the records that have a lead, the worst first, or one. It decides no verdict.
     """
 
     spec: JsonObject
@@ -129,6 +131,7 @@ class AuditResult(Displayed):
     plain: Finding | None = None
     units: Units | None = None
     illustration: Illustration = Illustration()
+    recorded: tuple[NoiseRecord, ...] = ()
     provenance: JsonObject = field(default_factory=dict)
 
     schema: ClassVar[Literal["dpaudit.result/1"]] = SCHEMA
@@ -136,14 +139,15 @@ class AuditResult(Displayed):
         *("schema", "spec", "verdict", "witness", "evidence", "certificate", "cross_check", "others", "blocks"),
         *("representation", "health", "controls", "model_based", "runs_used", "explored", "ceiling", "upper"),
         *("histogram", "trail", "reproducible", "adjacency", "unseen", "unpaired", "unread", "endings", "milestones"),
-        *("typical", "plain", "units", "diagnosis", "provenance"),
+        *("typical", "plain", "units", "diagnosis", "recorded", "provenance"),
     )
     _PARTS: ClassVar = ("illustration",)
     _LATER: ClassVar = (  # keys that older files lack
         *("histogram", "trail", "adjacency", "unseen", "unpaired", "unread", "endings", "milestones", "typical"),
-        *("plain", "units", "diagnosis"),
+        *("plain", "units", "diagnosis", "recorded"),
     )
-    _SPARSE: ClassVar = ("unread", "milestones", "typical", "plain", "units", "diagnosis")  # left out where empty
+    # left out where empty
+    _SPARSE: ClassVar = ("unread", "milestones", "typical", "plain", "units", "diagnosis", "recorded")
 
     @property
     def main(self) -> Finding:
@@ -226,8 +230,15 @@ class AuditResult(Displayed):
         return reached(self, self.least_found)
 
     @property
+    def led(self) -> bool:
+        """Whether recorded noise left a lead that the counts have not borne out: a suspicion, and no verdict."""
+        return not self.refuted and any(each.leads for each in self.recorded)
+
+    @property
     def exit_code(self) -> int:
-        """The code of an audit that has a verdict, apart from the verdict: 4 for too little power, otherwise 0."""
+        """The code apart from the verdict: 1 for a lead where `leads` is "fail", 4 for too little power, else 0."""
+        if self.led and self.spec.get("leads") == "fail":
+            return 1
         return 4 if self.power_reached is False else 0
 
     def least_caught(self, mass: float, *, delta: float | None = None, searching: int | None = None) -> float | None:
@@ -453,6 +464,7 @@ def repeated(result: AuditResult, evidence: AuditEvidence, health: Health, *, se
         others=(),
         representation=None,
         plain=None,
+        recorded=(),
         units=result.units or unlooked,
         controls=(),
         milestones=None,

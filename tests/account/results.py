@@ -17,6 +17,7 @@ from dpaudit.ledger.comparison import compare
 from dpaudit.results.bounds import Arithmetic, Bracket, Label, LowerBound, UpperBound
 from dpaudit.results.display import Verdict
 from dpaudit.results.observations import FAR, INSIDE, LATE, ONE_OUTPUT, Control, Ending
+from dpaudit.results.recorded import Drawn, Lead, NoiseRecord, Part
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.scores import audit_scores
@@ -139,6 +140,33 @@ def compared() -> Any:
     return compare(old, [half("count", example.result()), half("sum", example.kept()), half("mean", example.kept())])
 
 
+MOVES = Lead(
+    "shift",
+    ("output",),
+    "9 + laplace, scale 0.5",
+    "8 + laplace, scale 0.5",
+    "counts.py, line 7",
+    "Generator.laplace",
+    "laplace",
+    2.0,
+    2.0,
+)
+
+
+def recorded(*leads: Lead, **changes: Any) -> NoiseRecord:
+    """A record of noise on the pair of the example, written out by hand."""
+    spec = example.result().spec
+    drawn = Drawn("counts.py, line 7", "Generator.laplace", "laplace, scale 0.5: 0.31", "laplace, scale 0.5: 0.31")
+    given = {"draws": (drawn,), "parts": (Part("output", "9.31", "8.31"),), "leads": leads, **changes}
+    given = {"loss": 2.0, "allowed": 1.0, "description": spec["mechanism"], "claim": spec["claim"], **given}
+    return NoiseRecord(mechanism="noisy count", pair=dict(spec["pairs"][0]), seed=0, runs=46, **given)
+
+
+def with_record(made: AuditResult, *records: NoiseRecord, leads: str = "tell") -> AuditResult:
+    """The audit with what was recorded before it."""
+    return replace(of_spec(made, leads=leads), recorded=records)
+
+
 KINDS: dict[str, Callable[[], Any]] = {
     "refuted": example.result,
     "not-refuted": example.kept,
@@ -171,6 +199,26 @@ KINDS: dict[str, Callable[[], Any]] = {
     "known": lambda: SuiteEntry("noisy count", Verdict.REFUTED, example.result()),
     "missed": lambda: SuiteEntry("noisy count", Verdict.REFUTED, example.kept()),
     "without-verdict": lambda: example.suite().entries[2],
+    "recorded-lead": lambda: recorded(MOVES),
+    "recorded-leads": lambda: recorded(
+        Lead("untouched", ("output['n']", "output['max']"), "9", "8"),
+        MOVES,
+        Lead("raised", (), "a value", "ValueError"),
+    ),
+    "recorded-no-lead": lambda: recorded(loss=1.0),
+    "recorded-differs": lambda: recorded(
+        loss=None,
+        draws=(
+            Drawn(
+                "svt.py, line 3", "random.gauss", "2 times normal, scale 1: 0.5", "normal, scale 1: 0.5", ("number",)
+            ),
+        ),
+        differs=("the length of output",),
+    ),
+    "recorded-unseen": lambda: recorded(draws=(), loss=None, unseen=("threads, whose draws have no order",)),
+    "led": lambda: with_record(example.kept(), recorded(MOVES), recorded(MOVES), leads="fail"),
+    "led-and-refuted": lambda: with_record(example.result(), recorded(MOVES)),
+    "not-led": lambda: with_record(example.kept(), recorded(loss=1.0)),
     "suite": example.reviewed_suite,
     "empty-suite": lambda: SuiteResult((), 0.99),
     "bracket": bracket,

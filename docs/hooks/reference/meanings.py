@@ -17,6 +17,7 @@ FACETS: dict[str, dict[str, str]] = {  # the members of a class by what they tel
         "The question": "name claim pair distance spec adjacency shown on_trust further_apart",
         "The experiment": "health reproducible runs_used searching_runs certifying_runs blocks stopped_early "
         "milestones cut_short",
+        "Recorded noise, which decides no verdict": "recorded led",
         "Show and keep it": "explain plot illustration to_frame save to_json to_dict provenance",
     },
 }
@@ -111,6 +112,7 @@ SETTINGS: dict[str, str] = {
     "runs": "executions to spend on each audit",
     "confidence": "of all audits of a command together",
     "seed": "of all randomness",
+    "leads": "record noise first: tell of a lead, or fail for one",
     "backend": "dask, ray or spark, or a joblib backend",
     "scheduler": "the address of the cluster of that backend",
     "jobs": "workers; -1 for all processors",
@@ -162,6 +164,51 @@ RESULT: Meanings = {
         "units": "the second bound of a refutation whose runs may share noise by calls or processes; left out where "
         "the unit is the run",
         "diagnosis": "the kind of mistake that the evidence of a refutation fits; left out where none does",
+        "recorded": "what recorded noise told before the audit: the records with a lead, the worst first, or one; it "
+        "decides no verdict, and is left out where noise was not recorded",
+    },
+    "StoredNoiseRecord": {
+        "mechanism": "the name of the audit",
+        "pair": "as in a question",
+        "claim": "as in a question; null: none was stated",
+        "runs": "that were made in all",
+        "draws": "the calls that drew in the first replay, on both datasets",
+        "parts": "what came out of it, part by part",
+        "leads": "what the claim does not allow, if these draws are the only randomness",
+        "differs": "parts that differ under equal draws for reasons that prove nothing",
+        "unseen": "what draws where nothing is recorded, in words; then there are no leads",
+        "allowed": "what the claim allows the pair, in its parameter; null of no claim, and of a curve",
+        "parameter": "of `allowed` and of every loss",
+        "loss": "of the pair, if these draws are the only randomness; null where it is not understood",
+        "at_most": "whether the loss may be smaller, as after rounding",
+        "description": "what was run, as in a question",
+        "seed": "of the draws",
+        "schema": "the format",
+    },
+    "StoredDrawn": {
+        "place": "in the code: file and line",
+        "call": "that draws",
+        "first": "its law, scale and first values on the first dataset; empty where it draws nothing",
+        "second": "the same on the second",
+        "differs": "what is not the same on both: number, law, scale, shape, order",
+    },
+    "StoredPart": {
+        "name": "of a part of the output",
+        "first": "what came out on the first dataset",
+        "second": "what came out on the second",
+    },
+    "StoredLead": {
+        "kind": "shift, law: noise moves, its law does; untouched: no draw is in it; reused: a draw cancels; raised: "
+        "an exception on one dataset alone",
+        "parts": "of the output",
+        "first": "what is seen of it on the first dataset",
+        "second": "and on the second",
+        "place": "where the draw stands in the code",
+        "call": "that draws",
+        "law": "of the draw",
+        "shift": "how far it moves, in scales",
+        "loss": "that follows; null of what has no noise",
+        "at_most": "whether shift and loss may be smaller, as after rounding",
     },
     "StoredSpec": {
         "name": "of the audit",
@@ -182,6 +229,7 @@ RESULT: Meanings = {
         "detect": "the power that was demanded",
         "controls": "repeats of each spiked control",
         "run_timeout_s": "seconds after which a run counts as hanging",
+        "leads": "whether noise was recorded first, and what a lead is; left out where it was not",
         "hash": "digest of all the other keys",
     },
     "StoredMechanism": {

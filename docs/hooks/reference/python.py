@@ -32,7 +32,8 @@ GROUPS = {  # of each page its title and what it says first, and its names in th
     "mechanisms": (
         "Mechanisms, data and pairs",
         "",
-        "batched built_by command adapters AdjacentPair Relation stock_pairs search_pairs PairSearch look",
+        "batched built_by command adapters AdjacentPair Relation stock_pairs search_pairs PairSearch look "
+        "record_noise",
     ),
     "claims": (
         "Claims",
@@ -43,7 +44,8 @@ GROUPS = {  # of each page its title and what it says first, and its names in th
     "results": (
         "Results and reports",
         "",
-        "AuditResult Verdict load recheck write_report SuiteResult load_suite AuditSpec attest verify_attestation",
+        "AuditResult Verdict load recheck write_report SuiteResult load_suite AuditSpec NoiseRecord attest "
+        "verify_attestation",
     ),
     "bounds": (
         "Brackets: bounds from both sides",

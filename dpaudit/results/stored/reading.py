@@ -29,6 +29,7 @@ from dpaudit.results.bounds import UpperBound
 from dpaudit.results.certification import ceiling_of, certificate_of
 from dpaudit.results.display import Verdict
 from dpaudit.results.observations import Histogram
+from dpaudit.results.recorded import NoiseRecord
 from dpaudit.results.result import SCHEMA, AuditResult, Finding, fingerprint, part_of, reached, recompute
 from dpaudit.results.result import recompute_finding as of_finding
 from dpaudit.results.stored.models import json_schema, model_of
@@ -287,6 +288,12 @@ def either_of(raw: Any) -> AuditResult | SuiteResult:
     return result_of(raw) if raw["schema"] == SCHEMA else _suite_of(raw)
 
 
+def record_of(raw: Any) -> NoiseRecord:
+    """The record of noise that `NoiseRecord.to_dict` wrote. Raises as `result_of` does."""
+    fitted(raw, model_of(NoiseRecord))
+    return NoiseRecord(**fields_of(NoiseRecord, raw, {}))
+
+
 def stored_files(folder: Path) -> list[Path]:
     """The stored files of a folder: its suite.json, or else every result in it. Raises `InvalidSpec` for none."""
     if found_at(folder / SUITE_FILE) == FILE:
@@ -346,6 +353,8 @@ def _check_entry(entry: SuiteEntry, place: str) -> None:
     agree(f"{place}.name", entry.name, entry.result.name, "its result is of")
     if entry.exit_code == 0 and reached(entry.result, entry.result.least_caught) is False:
         raise InvalidSpec(f"{place}.exit_code is 0, but the power that the spec demands was not reached; {CURE}")
+    if entry.exit_code == 0 and entry.result.led and entry.result.spec.get("leads") == "fail":
+        raise InvalidSpec(f"{place}.exit_code is 0, but there is a lead, and leads is 'fail'; {CURE}")
 
 
 def _check_acceptance(entry: SuiteEntry, suite: SuiteResult, place: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.base.arrays import Bools, Reals
-from dpaudit.recording.sources import Draw
+from dpaudit.recording.sources import NoiseDraw
 
 Element = tuple[str, str, int, int]  # place, call, number of the call there, and place among its values
 MOST_PAIRS, MOST_SCALARS, MOST_LIKELY, FEWEST_SHOWN = (
@@ -28,8 +28,8 @@ ULPS = 64.0  # of the largest number in a sum, that rounding may take
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Feature:
-    """Noise of one law: its standard form in every replay, and location and scale there as they were drawn.
+class NoiseSource:
+    """NumberNoise of one law: its standard form in every replay, and location and scale there as they were drawn.
 
     `values[replays, size]` are what was drawn; `elements` the draws that each value is made of.
     """
@@ -47,7 +47,7 @@ class Feature:
 
 
 @dataclass(frozen=True, slots=True)
-class Noise:
+class NumberNoise:
     """The law of one number of an output on one dataset: location (within `error`), scale (`blur`: relative).
 
     It is made of the draws `elements`, times `slope`.
@@ -66,10 +66,10 @@ class Noise:
     at_most: bool = False
 
 
-def features_of(tapes: Sequence[Sequence[Draw]], ends: Bools) -> list[Feature]:
+def features_of(tapes: Sequence[Sequence[NoiseDraw]], ends: Bools) -> list[NoiseSource]:
     """The draws that every replay on one dataset made, those at `ends` perhaps not, and what is often made of them."""
     runs = [{(each.place, each.call, each.number): each for each in draws} for draws in tapes]
-    base: list[Feature] = []
+    base: list[NoiseSource] = []
     for key, first in runs[0].items():
         same = [run.get(key) for run in runs]
         alike = [each is not None and each.values.size == first.values.size and _alike(each, first) for each in same]
@@ -80,7 +80,7 @@ def features_of(tapes: Sequence[Sequence[Draw]], ends: Bools) -> list[Feature]:
         values = np.stack([each.values if each and fits else nothing for each, fits in zip(same, alike, strict=True)])
         elements = tuple(((*key, place),) for place in range(first.values.size))
         told = (first.more, elements, first.place, first.call, 2.0**29 if _single(values) else 1.0)
-        base.append(Feature(first.law, values, loc, scale, *told))
+        base.append(NoiseSource(first.law, values, loc, scale, *told))
     derived = [each for feature in base for each in _transforms(feature)]
     few = [each for each in (*base, *derived) if each.law in ("exponential", "geometric", "gamma", "uniform", "normal")]
     return [*base, *derived, *_pairs(few, base)]
@@ -92,21 +92,21 @@ def _single(values: Reals) -> bool:
     return bool(np.all(finite == finite.astype(np.float32)) and np.any(finite != np.round(finite)))
 
 
-def _alike(one: Draw, other: Draw) -> bool:
+def _alike(one: NoiseDraw, other: NoiseDraw) -> bool:
     """Whether two replays drew by one law: what is drawn by the draws before is no noise of a fixed law."""
     with np.errstate(all="ignore"):
         same = np.array_equal(one.loc, other.loc) and np.array_equal(one.scale, other.scale)
     return bool(same) and one.law == other.law and repr(one.more) == repr(other.more)
 
 
-def _spread(value: Any, draw: Draw) -> Reals | None:
+def _spread(value: Any, draw: NoiseDraw) -> Reals | None:
     try:
         return np.broadcast_to(np.asarray(value, float), draw.shape).ravel()
     except (ValueError, TypeError):
         return None
 
 
-def _derived(of: Feature, law: str, values: Reals, **more: Any) -> Feature:
+def _derived(of: NoiseSource, law: str, values: Reals, **more: Any) -> NoiseSource:
     size = values.shape[1]
     told = {
         "place": of.place,
@@ -116,11 +116,11 @@ def _derived(of: Feature, law: str, values: Reals, **more: Any) -> Feature:
         "loose": max(LOOSE, of.loose),
         **more,
     }
-    return Feature(law, values, np.zeros(size), np.ones(size), simple=False, **told)
+    return NoiseSource(law, values, np.zeros(size), np.ones(size), simple=False, **told)
 
 
-def _transforms(of: Feature) -> Iterator[Feature]:
-    """Noise that programs make of uniform numbers, by the inverse of its distribution function."""
+def _transforms(of: NoiseSource) -> Iterator[NoiseSource]:
+    """NumberNoise that programs make of uniform numbers, by the inverse of its distribution function."""
     from scipy.special import ndtri
 
     if of.law != "uniform" or not np.all(of.scale != 0.0):
@@ -137,7 +137,7 @@ def _transforms(of: Feature) -> Iterator[Feature]:
         yield _derived(of, "normal", ndtri(t))
 
 
-def _pairs(few: list[Feature], base: list[Feature]) -> Iterator[Feature]:
+def _pairs(few: list[NoiseSource], base: list[NoiseSource]) -> Iterator[NoiseSource]:
     """Differences of two draws of one law, and a sign times an exponential draw."""
     if len(few) <= 3 * MOST_PAIRS:
         for place, one in enumerate(few):
@@ -159,7 +159,7 @@ def _pairs(few: list[Feature], base: list[Feature]) -> Iterator[Feature]:
                 yield _derived(one, "laplace", sign * one.values / one.scale, elements=both)
 
 
-def _signs(of: Feature) -> Reals | None:
+def _signs(of: NoiseSource) -> Reals | None:
     if of.law == "uniform":
         return np.where(of.values < of.loc + 0.5 * of.scale, -1.0, 1.0)
     values = np.unique(of.values)
@@ -194,22 +194,22 @@ def _cut(y: Reals, there: Bools, inside: Bools, whole: Reals, slack: float) -> b
 class Fitter:
     """Fits of the numbers of an output on one dataset; `ends` marks the replays at the ends of laws."""
 
-    features: list[Feature]
+    features: list[NoiseSource]
     ends: Bools
 
     @property
-    def bank(self) -> list[tuple[Feature, int]]:
+    def bank(self) -> list[tuple[NoiseSource, int]]:
         """Every value that noise may be, with its place in its feature."""
         return [(feature, place) for feature in self.features for place in range(feature.values.shape[1])]
 
-    def fit(self, numbers: Reals, there: Bools) -> list[Noise | None]:
+    def fit(self, numbers: Reals, there: Bools) -> list[NumberNoise | None]:
         """The noise of each number, `numbers[replays, size]`, None where it is not understood.
 
         `there[replays, size]`: whether a number was there. Those that are data plus one draw are known by their
         differences, which are in one ratio; of the others the draws that go with them most are tried.
         """
         bank, plain = self.bank, np.flatnonzero(~self.ends)
-        result: list[Noise | None] = [None] * numbers.shape[1]
+        result: list[NumberNoise | None] = [None] * numbers.shape[1]
         if not bank or len(plain) < FEWEST_SHOWN:
             return result
         values = np.concatenate([each.values for each in self.features], axis=1)
@@ -233,7 +233,7 @@ class Fitter:
                 result[place] = next((each for each in ways if each is not None), None)
         return result
 
-    def _line(self, y: Reals, of: tuple[Feature, int], rows: Bools | None, roughness: float) -> Noise | None:
+    def _line(self, y: Reals, of: tuple[NoiseSource, int], rows: Bools | None, roughness: float) -> NumberNoise | None:
         """The noise where `y = f + c z` in all rows, to within the roundings of sums."""
         feature, place = of
         z = feature.values[:, place]
@@ -257,17 +257,15 @@ class Fitter:
         error = 4.0 * precision * float(np.max(np.abs(y[plain])) + abs(f)) / np.sqrt(len(plain))
         return self.noise(feature, place, f, float(slope), error, blur)
 
-    def noise(
-        self, feature: Feature, place: int, f: float = 0.0, slope: float = 1.0, error: float = 0.0, blur: float = 0.0,
-        *, at_most: bool = False,
-    ) -> Noise:  # fmt: skip
-        """The noise of `f + slope * z`."""
-        location, scale = f + slope * float(feature.loc[place]), abs(slope) * float(feature.scale[place])
-        law = f"-{feature.law}" if slope < 0.0 and feature.law in ("exponential", "gumbel", "gamma") else feature.law
-        at = feature.place, feature.call
-        return Noise(law, location, scale, error, feature.more, feature.elements[place], slope, blur, *at, at_most)
+    def noise(self, of: NoiseSource, place: int, *fit: float, at_most: bool = False) -> NumberNoise:
+        """The noise of `f + slope * z`: `fit` is f, the slope, the error of f, and that of the slope, relative."""
+        f, slope, error, blur = fit or (0.0, 1.0, 0.0, 0.0)
+        location, scale = f + slope * float(of.loc[place]), abs(slope) * float(of.scale[place])
+        law = f"-{of.law}" if slope < 0.0 and of.law in ("exponential", "gumbel", "gamma") else of.law
+        told = error, of.more, of.elements[place], slope, blur, of.place, of.call, at_most
+        return NumberNoise(law, location, scale, *told)
 
-    def _whole(self, y: Reals, there: Bools, of: tuple[Feature, int], precision: float) -> Noise | None:
+    def _whole(self, y: Reals, there: Bools, of: tuple[NoiseSource, int], precision: float) -> NumberNoise | None:
         """What shows all of its noise, in steps of which some are nothing."""
         return self._line(y, of, None, precision) if there.all() else None
 
@@ -277,7 +275,7 @@ class Fitter:
         at_ends = [(y == end) & (self.ends | (np.sum(y[there] == end) > 1)) for end in (low, high)]
         return np.asarray(there & ~at_ends[0] & ~at_ends[1])
 
-    def _clipped(self, y: Reals, there: Bools, of: tuple[Feature, int], precision: float) -> Noise | None:
+    def _clipped(self, y: Reals, there: Bools, of: tuple[NoiseSource, int], precision: float) -> NumberNoise | None:
         """What is outside two ends is at them, or below a threshold is left out, and all else is data plus a draw."""
         inside = self._inside(y, there)
         if inside.all() or np.sum(inside & ~self.ends) < FEWEST_SHOWN:
@@ -288,7 +286,7 @@ class Fitter:
         whole = noise.slope * (of[0].values[:, of[1]] - of[0].loc[of[1]]) + noise.location
         return replace(noise, at_most=True) if _cut(y, there, inside, whole, 0.0) else None
 
-    def _rounded(self, y: Reals, there: Bools, of: tuple[Feature, int], precision: float) -> Noise | None:
+    def _rounded(self, y: Reals, there: Bools, of: tuple[NoiseSource, int], precision: float) -> NumberNoise | None:
         """What lies on a grid, with data plus a draw never further off than the grid is wide; it may be clipped too."""
         z = of[0].values[:, of[1]]
         far = np.isfinite(z) & (np.abs(z) < 1e12)
@@ -303,10 +301,10 @@ class Fitter:
                     middle = 0.5 * float(rest.min() + rest.max())
                     if _cut(y, there, inside, slope * z + middle, grid):
                         error = 0.5 * (grid - float(np.ptp(rest))) + 1e-9 * grid
-                        return self.noise(*of, middle, slope, error, at_most=True)
+                        return self.noise(*of, middle, slope, error, 0.0, at_most=True)
         return None
 
-    def sum(self, y: Reals) -> Noise | None:
+    def sum(self, y: Reals) -> NumberNoise | None:
         """A number that is a sum of several normal draws, which is one."""
         plain = ~self.ends
         bank = [(each, place) for each, place in self.bank if each.simple]
@@ -330,7 +328,7 @@ class Fitter:
         one = self.noise(of, place, location, c, 1e-9 * (size + scale), 1e-9)
         return replace(one, location=location, scale=scale, elements=elements)
 
-    def ratio(self, y: Reals) -> tuple[Noise, Noise] | None:
+    def ratio(self, y: Reals) -> tuple[NumberNoise, NumberNoise] | None:
         """Numerator and denominator of a ratio of two noisy numbers: y (n + z) = s + c w in all replays."""
         bank = [(each, place) for each in self.features for place in range(each.values.shape[1])][:MOST_PAIRS]
         plain = ~self.ends & np.isfinite(y)

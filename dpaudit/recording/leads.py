@@ -14,9 +14,9 @@ from dpaudit.claims import Claim
 from dpaudit.events.features import spell
 from dpaudit.outputs.canonical import ABSENT, Failure, Outputs, Path, derived
 from dpaudit.outputs.encode import encode_objects
-from dpaudit.recording.fits import Fitter, Noise, features_of
+from dpaudit.recording.fits import Fitter, NumberNoise, features_of
 from dpaudit.recording.losses import Moved, loss
-from dpaudit.recording.sources import Draw
+from dpaudit.recording.sources import NoiseDraw
 from dpaudit.results.recorded import Kind, Lead
 
 WHOLE, MOVES = "output", "noise"  # the name of all of it; what came out where there is noise
@@ -32,7 +32,7 @@ def shown(value: Any) -> str:
 
 
 @dataclass(slots=True, eq=False)
-class Table:
+class ReplayedOutputs:
     """What came out of all replays, in canonical form: a row for each place, a column for each replay.
 
     `words` are equal where what came out is; `raised` tells which replays ended in an exception.
@@ -46,7 +46,7 @@ class Table:
     outputs: Outputs
 
     @classmethod
-    def of(cls, outputs: list[Any]) -> "Table":
+    def of(cls, outputs: list[Any]) -> "ReplayedOutputs":
         """From what runs returned; what they raised is a `Failure`."""
         seen = encode_objects(outputs)
         paths = [path for path in seen.columns if not derived(path)]
@@ -79,7 +79,7 @@ class Findings:
     at_most: bool = False
 
     def lead(
-        self, kind: Kind, parts: Sequence[str], texts: Iterable[str], of: Noise | None = None, **told: Any
+        self, kind: Kind, parts: Sequence[str], texts: Iterable[str], of: NumberNoise | None = None, **told: Any
     ) -> None:
         """One lead more."""
         first, second = texts
@@ -91,7 +91,11 @@ Sides = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]  # replays of each dat
 
 
 def findings(
-    table: Table, sides: Sides, draws: tuple[list[list[Draw]], list[list[Draw]]], ends: Bools, claim: Claim | None
+    table: ReplayedOutputs,
+    sides: Sides,
+    draws: tuple[list[list[NoiseDraw]], list[list[NoiseDraw]]],
+    ends: Bools,
+    claim: Claim | None,
 ) -> Findings:
     """From the replays of both datasets, and what they drew; at `ends` draws are at the ends of their laws."""
     found = Findings()
@@ -129,19 +133,19 @@ def findings(
 
 def _noises(
     found: Findings,
-    table: Table,
+    table: ReplayedOutputs,
     sides: Sides,
-    draws: tuple[list[list[Draw]], list[list[Draw]]],
+    draws: tuple[list[list[NoiseDraw]], list[list[NoiseDraw]]],
     ends: Bools,
     places: npt.NDArray[np.intp],
     steady: Sequence[Bools],
-) -> dict[str, tuple[Noise, Noise]]:
+) -> dict[str, tuple[NumberNoise, NumberNoise]]:
     """The noise of each place that moves and differs, on both datasets; a lead where one alone has noise."""
     fitters = [Fitter(features_of(tapes, ends), ends) for tapes in draws]
     numbers = [table.values[np.ix_(places, rows)].T for rows in sides]
     there = [((table.codes[np.ix_(places, rows)] == 0) | table.raised[rows]).T for rows in sides]
     fits = [fitter.fit(*each) for fitter, each in zip(fitters, zip(numbers, there, strict=True), strict=True)]
-    noises: dict[str, tuple[Noise, Noise]] = {}
+    noises: dict[str, tuple[NumberNoise, NumberNoise]] = {}
     for at, place in enumerate(places.tolist()):
         name, one, other = spell(table.paths[place]), fits[0][at], fits[1][at]
         fixed = [bool(each[place]) for each in steady]
@@ -166,7 +170,7 @@ def _noises(
     return noises
 
 
-def _choice(fitters: Sequence[Fitter], words: Sequence[Words]) -> tuple[Noise, Noise] | None:
+def _choice(fitters: Sequence[Fitter], words: Sequence[Words]) -> tuple[NumberNoise, NumberNoise] | None:
     """What tells which of several was chosen, by one draw, and that alone; None where some were never chosen."""
     ones, others = ([each for each, _ in fitter.bank if each.law == "choice" and each.more] for fitter in fitters)
     for both in zip(ones, others, strict=False):
@@ -179,7 +183,7 @@ def _choice(fitters: Sequence[Fitter], words: Sequence[Words]) -> tuple[Noise, N
     return None
 
 
-def _more(fitters: Sequence[Fitter], name: str, *numbers: Reals) -> dict[str, tuple[Noise, Noise]] | None:
+def _more(fitters: Sequence[Fitter], name: str, *numbers: Reals) -> dict[str, tuple[NumberNoise, NumberNoise]] | None:
     """A number as a ratio of two noisy ones, or as a sum of several draws, on both datasets."""
     one, other = (fitter.ratio(y) for fitter, y in zip(fitters, numbers, strict=True))
     if one is not None and other is not None:
@@ -189,7 +193,9 @@ def _more(fitters: Sequence[Fitter], name: str, *numbers: Reals) -> dict[str, tu
     return None if sums[0] is None or sums[1] is None else {name: (sums[0], sums[1])}
 
 
-def _own(found: Findings, noises: Mapping[str, tuple[Noise, Noise]]) -> dict[str, tuple[Noise, Noise]]:
+def _own(
+    found: Findings, noises: Mapping[str, tuple[NumberNoise, NumberNoise]]
+) -> dict[str, tuple[NumberNoise, NumberNoise]]:
     """Numbers with noise of their own: of several that share a draw, all but one go.
 
     What they have in common no draw touches: a lead where that differs.
@@ -216,7 +222,7 @@ def _own(found: Findings, noises: Mapping[str, tuple[Noise, Noise]]) -> dict[str
     return result
 
 
-def _judge(found: Findings, noises: Mapping[str, tuple[Noise, Noise]], claim: Claim | None) -> None:
+def _judge(found: Findings, noises: Mapping[str, tuple[NumberNoise, NumberNoise]], claim: Claim | None) -> None:
     """The loss of all numbers together, and a lead where it is above the claim."""
     moved: dict[str, Moved] = {}
     least: list[Moved] = []

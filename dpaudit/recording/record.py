@@ -4,15 +4,15 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from dpaudit.base.strict import parsed, stored
 from dpaudit.claims import Claim
 from dpaudit.data.pair import AdjacentPair, SealedPair
-from dpaudit.errors import InvalidSpec
 from dpaudit.execution.engine import Engine, FreshProcesses
 from dpaudit.execution.executor import Retry
-from dpaudit.mechanisms.protocol import Mechanism
+from dpaudit.mechanisms.functions import Imported, PerRun
+from dpaudit.mechanisms.importing import is_own
+from dpaudit.mechanisms.protocol import Mechanism, is_known
 from dpaudit.processes.tasks import FreshTask, worker_for
 from dpaudit.recording.patching import patched
 from dpaudit.recording.replays import analysed, confirmed, constant
@@ -23,7 +23,6 @@ from dpaudit.running.streams import Shard, Stage, apart
 from dpaudit.running.worker import Job
 
 ENDED = "the process in which noise was recorded ended twice: nothing is known of its draws"
-PROGRAM = "a program of its own, in which nothing is recorded"
 
 
 def record(
@@ -41,7 +40,7 @@ def record(
 
     Raises `InvalidSpec` where the mechanism cannot be opened there, and `UnsoundAudit` where its process ends.
     """
-    with engine.session(mechanism, tuple(pairs), seed, run_timeout_s) as session:
+    with engine.session(_in_python(mechanism), tuple(pairs), seed, run_timeout_s) as session:
         session.job = replace(session.job, alone=True)  # a batched mechanism gets a call for each run
         distances = tuple(pair.distance for pair in pairs)
 
@@ -56,6 +55,12 @@ def record(
     return tuple(
         replace(records[place], mechanism=mechanism.name, pair=pair.record()) for place, pair in enumerate(pairs)
     )
+
+
+def _in_python(mechanism: Mechanism) -> Mechanism:
+    """An entry of the catalogue as its program, for many runs at once may take bits of the generator itself."""
+    entry = mechanism.resolve() if isinstance(mechanism, Imported) and is_own(mechanism.reference) else mechanism
+    return PerRun(entry.program, entry.values()) if is_known(entry) else mechanism
 
 
 def again(text: str) -> NoiseRecord:

@@ -18,11 +18,11 @@ from dpaudit.claims import Claim
 from dpaudit.data.data import private_copy
 from dpaudit.errors import DpAuditError, Interrupted
 from dpaudit.events.features import spell
-from dpaudit.recording.leads import MOVES, Sides, Table, findings, shown
+from dpaudit.recording.leads import MOVES, ReplayedOutputs, Sides, findings, shown
 from dpaudit.recording.losses import parameter_of
 from dpaudit.recording.patching import patched
-from dpaudit.recording.sources import CHOICE, GENUINE, ORDER, Draw, How, Tape, generator, own_seed, taped
-from dpaudit.results.recorded import Difference, Drawn, Lead, NoiseRecord, Part
+from dpaudit.recording.sources import CHOICE, GENUINE, ORDER, How, NoiseDraw, Tape, generator, own_seed, taped
+from dpaudit.results.recorded import Difference, Lead, NoiseCall, NoiseRecord, OutputPart
 from dpaudit.running.guard import failure
 
 HOWS: list[How] = ["plain" for _ in range(15)]
@@ -31,7 +31,7 @@ TWICE: tuple[tuple[int, How], ...] = ((0, "plain"), (1, "mixed"))
 ENDS = np.array([how != "plain" for how in HOWS])
 RARE = 1e-290  # what is likelier than this at an end of every law does happen in these replays
 MOST_SHOWN, FIRST_VALUES = 12, 3  # lines of a table; values of a draw in words
-ELSEWHERE = "draws that are not recorded: two runs with the same draws differ on the same data"
+ELSEWHERE = "randomness from elsewhere: two runs with the same draws differ on the same data"
 REMEMBERS = "what it keeps from run to run: on the same data its first draws differ"
 
 Call = Callable[[Any, Any], Any]
@@ -44,7 +44,7 @@ class Replays:
     `unseen` are the sources of noise that are not recorded, in words.
     """
 
-    table: Table
+    table: ReplayedOutputs
     sides: Sides
     tapes: tuple[list[Tape], list[Tape]]
     unseen: list[str]
@@ -84,7 +84,7 @@ def replayed(call: Call, first: Any, second: Any, seed: int) -> Replays:
         }
         again = [run_once(call, data, _seed(seed, 0)) for data in (first, second)]
     made = [rows[each] for each in range(2 * count)] + again
-    table = Table.of([output for output, _ in made])
+    table = ReplayedOutputs.of([output for output, _ in made])
     sides = np.arange(count), np.arange(count, 2 * count)
     tapes = [tape for _, tape in made[:count]], [tape for _, tape in made[count : 2 * count]]
     unseen = {words for _, tape in made for words in tape.unseen}
@@ -99,13 +99,13 @@ def _seed(seed: int, replay: int) -> int:
     return 1_000 * seed + replay
 
 
-def _stateful(firsts: Sequence[Sequence[Draw]]) -> set[str]:
+def _stateful(firsts: Sequence[Sequence[NoiseDraw]]) -> set[str]:
     """Whether the first draws on one dataset are not all by one call and law: the data alone decide those."""
     told = {repr([(each.place, each.call, each.law, each.loc, each.scale) for each in draws]) for draws in firsts}
     return {REMEMBERS} if len(told) > 1 else set()
 
 
-def _constant(plain: Sequence[Sequence[Draw]]) -> set[str]:
+def _constant(plain: Sequence[Sequence[NoiseDraw]]) -> set[str]:
     """Draws of a continuous law that are the same in every replay: their generator does not depend on ours."""
     laws = ("laplace", "normal", "uniform", "exponential", "gumbel", "logistic")
     return {
@@ -157,7 +157,7 @@ def confirmed(call: Call, first: Any, second: Any, record: NoiseRecord, *, seed:
     """
     with patched():
         made = [run_once(call, data, _seed(seed, place), how) for data in (first, second) for place, how in TWICE]
-    table = Table.of([output for output, _ in made])
+    table = ReplayedOutputs.of([output for output, _ in made])
     names = [spell(path) for path in table.paths]
     changed = any(
         lead.parts[0] not in names or table.text(names.index(lead.parts[0]), row) != text
@@ -183,7 +183,7 @@ def glanced(call: Call, first: Any, second: Any, *, seed: int = 0) -> float:
     Two runs, where sources are patched: to rank pairs, and no lead.
     """
     (one, tape), (other, _) = (run_once(call, data, _seed(seed, 0)) for data in (first, second))
-    table = Table.of([one, other])
+    table = ReplayedOutputs.of([one, other])
     if (table.codes[:, 0] != table.codes[:, 1]).any():
         return math.inf
     scales = [float(np.max(np.abs(each.scale), initial=0.0)) for each in tape.draws if each.law and each.values.size]
@@ -196,7 +196,7 @@ def glanced(call: Call, first: Any, second: Any, *, seed: int = 0) -> float:
 # --- both replays side by side -----------------------------------------------------------------------------------
 
 
-def drawn(first: Sequence[Draw], second: Sequence[Draw]) -> tuple[Drawn, ...]:
+def drawn(first: Sequence[NoiseDraw], second: Sequence[NoiseDraw]) -> tuple[NoiseCall, ...]:
     """The calls that drew in one replay of both datasets, those that differ before the others."""
     orders = [[(each.place, each.call) for each in draws] for draws in (first, second)]
     swapped = Counter(orders[0]) == Counter(orders[1]) and orders[0] != orders[1]
@@ -214,11 +214,11 @@ def drawn(first: Sequence[Draw], second: Sequence[Draw]) -> tuple[Drawn, ...]:
             "order": swapped,
         }
         differs = tuple(name for name, holds in tests.items() if holds)
-        rows.append(Drawn(*key, _drawn(both[0]), _drawn(both[1]), differs))
+        rows.append(NoiseCall(*key, _drawn(both[0]), _drawn(both[1]), differs))
     return tuple(sorted(rows, key=lambda each: not each.differs)[:MOST_SHOWN])
 
 
-def _drawn(draws: Sequence[Draw]) -> str:
+def _drawn(draws: Sequence[NoiseDraw]) -> str:
     if not draws:
         return ""
     first, size = draws[0], draws[0].values.size
@@ -231,9 +231,9 @@ def _drawn(draws: Sequence[Draw]) -> str:
     return f"{times}{law or 'a law of its own'}{f' ({size} values)' if size > 1 else ''}: {values}"
 
 
-def came(replays: Replays) -> tuple[Part, ...]:
+def came(replays: Replays) -> tuple[OutputPart, ...]:
     """What came out of one replay of both datasets, what differs before the rest."""
     table, (one, other) = replays.table, (side[0] for side in replays.sides)
     same = table.words[:, one] == table.words[:, other]
     order = np.argsort(same, kind="stable")[:MOST_SHOWN].tolist()
-    return tuple(Part(spell(table.paths[at]), table.text(at, one), table.text(at, other)) for at in order)
+    return tuple(OutputPart(spell(table.paths[at]), table.text(at, one), table.text(at, other)) for at in order)

@@ -60,7 +60,7 @@ MOST_DRAWS = 100_000  # calls of one run; what draws more is not recorded furthe
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Draw:
+class NoiseDraw:
     """One call that drew: where, and by which law.
 
     `values` are numbers as the mechanism got them, float64[size] (of a choice: the place of what was chosen); `loc` and
@@ -84,7 +84,7 @@ class Tape:
 
     seed: int
     how: How = "plain"
-    draws: list[Draw] = field(default_factory=list)
+    draws: list[NoiseDraw] = field(default_factory=list)
     unseen: dict[str, None] = field(default_factory=dict)
     times: Counter[tuple[str, str]] = field(default_factory=Counter)
     thread: int = field(default_factory=threading.get_ident)
@@ -100,25 +100,28 @@ class Tape:
         self.unseen[words] = None
 
 
+HERE = "dpaudit.recording"
 _TAPES: list[Tape] = []  # the run that is under way
 
 
 def _place() -> tuple[str, str]:
     """Where the mechanism draws: a key that no other place has, and words: file and line of the user's code."""
-    frame: Any = sys._getframe(2)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("dpaudit.recording.sources"):
+    frame: Any = sys._getframe(1)
+    while _name_of(frame).startswith(HERE):
         frame = frame.f_back
     key, words = f"{frame.f_code.co_filename}:{frame.f_lineno}", ""
-    while frame is not None:
-        name, file = frame.f_globals.get("__name__", ""), frame.f_code.co_filename
-        if name == "dpaudit.recording.replays":
+    while frame is not None and not _name_of(frame).startswith(HERE):
+        library = is_library(_name_of(frame), frame.f_code.co_filename)
+        if not (words and library):
+            words = f"{os.path.basename(frame.f_code.co_filename)}, line {frame.f_lineno}"
+        if not library:
             break
-        if not words or not is_library(name, file):
-            words = f"{os.path.basename(file)}, line {frame.f_lineno}"
-            if not is_library(name, file):
-                break
         frame = frame.f_back
     return key, words
+
+
+def _name_of(frame: Any) -> str:
+    return str(frame.f_globals.get("__name__"))
 
 
 def recorded(call: str, name: str, draw: Callable[[int], Any], like: Callable[[Any, Any], Any], *given: Any) -> Any:
@@ -145,7 +148,7 @@ def recorded(call: str, name: str, draw: Callable[[int], Any], like: Callable[[A
                 numbers = ends if law == CHOICE else _numbers(value, law, given)
         flat = np.zeros(0) if numbers is None else np.asarray(numbers, float).ravel()
         tape.draws.append(
-            Draw(words, call, number, law, loc, scale, more, flat, np.shape(numbers) if flat.size else ())
+            NoiseDraw(words, call, number, law, loc, scale, more, flat, np.shape(numbers) if flat.size else ())
         )
         if len(tape.draws) == MOST_DRAWS:
             tape.miss(f"draws after the first {MOST_DRAWS:,}")

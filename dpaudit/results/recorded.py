@@ -18,7 +18,7 @@ Difference = Literal["number", "law", "scale", "shape", "order"]
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn(Written):
+class NoiseCall(Written):
     """A call that draws noise: its place in the code, and what it drew in the first replay on either dataset.
 
     `first` and `second` are a law with its parameters and the first values, "" where nothing was drawn there;
@@ -33,7 +33,7 @@ class Drawn(Written):
 
 
 @dataclass(frozen=True, slots=True)
-class Part(Written):
+class OutputPart(Written):
     """A part of the output, as an expression such as `output['mean'][0]`, and what came out there on either dataset."""
 
     name: str
@@ -85,8 +85,8 @@ class NoiseRecord(Displayed, Written):
     claim: JsonObject | None
     seed: int
     runs: int
-    draws: tuple[Drawn, ...]
-    parts: tuple[Part, ...]
+    draws: tuple[NoiseCall, ...]
+    parts: tuple[OutputPart, ...]
     leads: tuple[Lead, ...]
     differs: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from dpaudit.ledger.comparison import compare
 from dpaudit.results.bounds import Arithmetic, Bracket, Label, LowerBound, UpperBound
 from dpaudit.results.display import Verdict
 from dpaudit.results.observations import FAR, INSIDE, LATE, ONE_OUTPUT, Control, Ending
-from dpaudit.results.recorded import Drawn, Lead, NoiseRecord, Part
+from dpaudit.results.recorded import Lead, NoiseCall, NoiseRecord, OutputPart
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
 from dpaudit.scores import audit_scores
@@ -156,8 +156,8 @@ MOVES = Lead(
 def recorded(*leads: Lead, **changes: Any) -> NoiseRecord:
     """A record of noise on the pair of the example, written out by hand."""
     spec = example.result().spec
-    drawn = Drawn("counts.py, line 7", "Generator.laplace", "laplace, scale 0.5: 0.31", "laplace, scale 0.5: 0.31")
-    given = {"draws": (drawn,), "parts": (Part("output", "9.31", "8.31"),), "leads": leads, **changes}
+    drawn = NoiseCall("counts.py, line 7", "Generator.laplace", "laplace, scale 0.5: 0.31", "laplace, scale 0.5: 0.31")
+    given = {"draws": (drawn,), "parts": (OutputPart("output", "9.31", "8.31"),), "leads": leads, **changes}
     given = {"loss": 2.0, "allowed": 1.0, "description": spec["mechanism"], "claim": spec["claim"], **given}
     return NoiseRecord(mechanism="noisy count", pair=dict(spec["pairs"][0]), seed=0, runs=46, **given)
 
@@ -209,7 +209,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     "recorded-differs": lambda: recorded(
         loss=None,
         draws=(
-            Drawn(
+            NoiseCall(
                 "svt.py, line 3", "random.gauss", "2 times normal, scale 1: 0.5", "normal, scale 1: 0.5", ("number",)
             ),
         ),

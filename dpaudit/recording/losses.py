@@ -15,15 +15,12 @@ from dpaudit.base.arrays import Reals
 from dpaudit.claims import Claim, GaussianDP, PureDP
 from dpaudit.claims.renyi import RenyiDP, ZeroConcentratedDP
 from dpaudit.losses.distribution import Losses, added
+from dpaudit.recording.laws import CHOICE, COUNTED, law_named
 
 CELLS, CELLS_OF_LOSSES = 60_001, 1 << 19  # of a grid of outputs, and of one of losses
 FAR, LARGEST, FAINT = 800.0, 40.0, 1e-300  # scales of a grid of outputs; a loss there; a probability that says nothing
+MOST_SPREAD = 60.0  # standard deviations of what is counted
 FOURIER, SEEN = 1e-15, 1e-14  # what transforms may add to a probability; a smaller one is none
-NAMES = {
-    each: each for each in ("laplace", "logistic", "cauchy", "t", "uniform", "gamma")
-}  # of laws, as scipy has them
-NAMES |= {"normal": "norm", "gumbel": "gumbel_r", "-gumbel": "gumbel_l", "exponential": "expon"}
-FEW = ("choice", "binomial")
 MOST_DIFFERENT = 64  # numbers whose losses are added up on grids
 
 
@@ -112,21 +109,11 @@ def _normal_points(mu: float) -> tuple[Reals, Reals]:
 
 
 def _laws(moved: Moved) -> tuple[Any, Any] | None:
-    """Both laws, of the first dataset and of the second, as scipy has them; None where it has none of that name."""
-    from scipy import stats
-
-    def law(side: int) -> Any:
-        more, scale, location = moved.more[side], moved.scale[side], moved.location[side]
-        if moved.law == "choice":
-            return stats.rv_discrete(values=(range(len(more[-1])), more[-1])) if more else None
-        if moved.law == "binomial":
-            return stats.binom(*(more if len(more) > 1 else (1, *more)))
-        if moved.law == "discrete_laplace":  # in steps from the first location
-            return stats.dlaplace(-math.log1p(-float(more[0])), loc=round((location - moved.location[0]) / scale))
-        own = [float(each) for each in more] if moved.law in ("t", "gamma") else []
-        return getattr(stats, NAMES[moved.law])(*own, loc=location, scale=scale) if moved.law in NAMES else None
-
-    one, other = law(0), law(1)
+    """Both laws, of the first dataset and of the second; None where they are not known."""
+    start, places = moved.location[0], moved.location
+    if moved.law == "discrete_laplace":  # in steps from the first location
+        places = 0.0, float(round((places[1] - start) / moved.scale[0]))
+    one, other = (law_named(moved.law, places[k], moved.scale[k], moved.more[k]) for k in (0, 1))
     return None if one is None or other is None else (one, other)
 
 
@@ -139,9 +126,11 @@ def _cells(moved: Moved, side: int) -> tuple[Reals, Reals, Reals] | None:
     if laws is None:
         return None
     p, q = laws[side], laws[1 - side]
-    if moved.law in (*FEW, "discrete_laplace"):
-        last = int(max(law.support()[1] if moved.law in FEW else law.mean() + FAR for law in laws))
-        few = np.arange(0 if moved.law in FEW else -last, last + 1.0)
+    if moved.law in (CHOICE, "discrete_laplace", *COUNTED):
+        mean, wide = max(law.mean() for law in laws), MOST_SPREAD * max(law.std() for law in laws) + 1.0
+        few = np.arange(
+            max(laws[0].support()[0], mean - wide), min(max(law.support()[1] for law in laws), mean + wide) + 1
+        )
         return np.zeros(len(few)), p.pmf(few), q.pmf(few)
     wide, centre = max(moved.scale) + abs(moved.location[0] - moved.location[1]), 0.5 * sum(moved.location)
     x = np.sinh(np.linspace(-math.asinh(FAR), math.asinh(FAR), CELLS))
@@ -193,11 +182,11 @@ def _composed(claim: Claim, differ: Sequence[Moved]) -> float | None:
             orders = [(claim.order, 1.0)] if isinstance(claim, RenyiDP) else [(each, each) for each in ratios]
             worst = max(worst, *(_renyi(order, values, masses, whole.infinite) / per for order, per in orders))
             continue
-        p = np.cumsum(masses[::-1])[::-1] + whole.infinite
-        q = np.cumsum((masses * np.exp(-values))[::-1])[::-1]
-        worst = max(
-            worst, _least(claim, np.minimum(np.append(q, 0.0), 1.0), np.minimum(np.append(p, whole.infinite), 1.0))
-        )
+        better = slice(np.searchsorted(values, 0.0), None)  # the rest is that of the other side, with its small ends
+        p = np.cumsum(masses[better][::-1])[::-1] + whole.infinite
+        q = np.cumsum((masses * np.exp(-values))[better][::-1])[::-1]
+        q, p = (np.minimum(each, 1.0) for each in (np.append(q, 0.0), np.append(p, whole.infinite)))
+        worst = max(worst, _least(claim, q[p > SEEN], p[p > SEEN]))
     return worst if len(kinds) <= MOST_DIFFERENT else None
 
 

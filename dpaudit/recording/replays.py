@@ -18,10 +18,11 @@ from dpaudit.claims import Claim
 from dpaudit.data.data import private_copy
 from dpaudit.errors import DpAuditError, Interrupted
 from dpaudit.events.features import spell
+from dpaudit.recording.laws import CHOICE, ORDER
 from dpaudit.recording.leads import MOVES, ReplayedOutputs, Sides, findings, shown
 from dpaudit.recording.losses import parameter_of
 from dpaudit.recording.patching import patched
-from dpaudit.recording.sources import CHOICE, GENUINE, ORDER, How, NoiseDraw, Tape, generator, own_seed, taped
+from dpaudit.recording.sources import GENUINE, How, NoiseDraw, Tape, generator, own_seed, taped
 from dpaudit.results.recorded import Difference, Lead, NoiseCall, NoiseRecord, OutputPart
 from dpaudit.running.guard import failure
 

@@ -22,10 +22,10 @@ from typing import Any, Literal
 import numpy as np
 
 from dpaudit.base.arrays import Reals
+from dpaudit.recording.laws import CHOICE, ORDER, extreme
 from dpaudit.running.contents import is_library
 
 How = Literal["plain", "low", "high", "mixed"]
-ORDER, CHOICE = "order", "choice"  # laws without a scale: of permutations, and of one of several
 # Calls by the law that they draw from, with their parameters in order and the defaults of these; the rest say how many.
 TABLE = """
 laplace logistic gumbel normal gauss=normal normalvariate=normal normal_=normal cauchy_=cauchy: loc=0 scale=1
@@ -54,7 +54,6 @@ CALLS = {
 }
 ALIASES = {"mu": "loc", "mean": "loc", "sigma": "scale", "std": "scale", "lambd": "rate", "a": "low", "b": "high"}
 UNDRAWN = {"bit_generator", "spawn", "seed", "get_state", "set_state", "getstate", "setstate", "VERSION"}
-FAR, NEAR = 37.0, 690.0  # scales of an extreme draw of a normal law and of the others: beyond 1e-299
 MOST_EXTREME = 64  # draws of a place that are extreme: loops that reject draws end
 MOST_DRAWS = 100_000  # calls of one run; what draws more is not recorded further
 
@@ -137,19 +136,20 @@ def recorded(call: str, name: str, draw: Callable[[int], Any], like: Callable[[A
         tape.times[key, call] += 1
         seed = tape.stream(key, call, number)
         value = draw(seed)
-        law, loc, scale, more = law_of(name, *given)
+        law, loc, scale, more = ("", 0.0, 1.0, ())
+        with suppress(ArithmeticError, LookupError, TypeError, ValueError):  # of arguments that no law has
+            law, loc, scale, more = law_of(name, *given)
         numbers = _numbers(value, law, given)
         if tape.how != "plain" and numbers is not None and number < MOST_EXTREME:
-            signs = {"low": -1.0, "high": 1.0}.get(tape.how) or GENUINE(np.random.SFC64(seed)).choice(
-                (-1.0, 1.0), np.shape(numbers)
-            )
-            if (ends := extreme(law, loc, scale, more, numbers, signs)) is not None:
-                value = like(ends, value)
-                numbers = ends if law == CHOICE else _numbers(value, law, given)
+            coins = GENUINE(np.random.SFC64(seed)).choice((-1.0, 1.0), np.shape(numbers))
+            signs = np.full(np.shape(numbers), {"low": -1.0, "high": 1.0}[tape.how]) if tape.how != "mixed" else coins
+            with suppress(ArithmeticError, LookupError, TypeError, ValueError):
+                if (ends := extreme(law, loc, scale, more, signs)) is not None:
+                    value = like(ends, value)
+                    numbers = ends if law == CHOICE else _numbers(value, law, given)
         flat = np.zeros(0) if numbers is None else np.asarray(numbers, float).ravel()
-        tape.draws.append(
-            NoiseDraw(words, call, number, law, loc, scale, more, flat, np.shape(numbers) if flat.size else ())
-        )
+        shape = np.shape(numbers) if flat.size else ()
+        tape.draws.append(NoiseDraw(words, call, number, law, loc, scale, more, flat, shape))
         if len(tape.draws) == MOST_DRAWS:
             tape.miss(f"draws after the first {MOST_DRAWS:,}")
         return value
@@ -219,28 +219,6 @@ def _numbers(value: Any, law: str, given: tuple[Any, ...]) -> Any:
         numbers = np.asarray(value.detach() if hasattr(value, "detach") else value)
         return numbers if numbers.dtype.kind in "biuf" else None
     return None
-
-
-def extreme(law: str, loc: Any, scale: Any, more: tuple[Any, ...], numbers: Any, signs: Any) -> Any:
-    """Numbers at an end of their law, -1 or 1 each by `signs`; None where there is none such."""
-    low, high = np.less(signs, 0.0), np.shape(numbers)
-    if law in ("laplace", "gumbel", "logistic", "normal", "cauchy", "t"):
-        reach = FAR if law == "normal" else NEAR if law in ("laplace", "logistic") else 1e12
-        ends = np.where(low, -6.5 if law == "gumbel" else -reach, NEAR if law == "gumbel" else reach)
-    elif law == "uniform":
-        ends = np.where(low, 2.0**-1000, 1.0 - 2.0**-53)
-    elif law == "exponential":
-        ends = np.where(low, 2.0**-1000, NEAR)
-    elif law == "binomial" and more:
-        return np.broadcast_to(np.where(low, 0, more[0] if len(more) > 1 else 1), high)
-    elif law == "geometric":
-        return np.broadcast_to(np.where(low, 1, np.ceil(NEAR / -np.log1p(-np.minimum(more[0], 1 - 2e-16)))), high)
-    elif law == CHOICE and np.ndim(numbers) == 0 and more:
-        possible = np.flatnonzero(np.asarray(more[-1]) > 0.0)
-        return np.asarray(possible[0] if low else possible[-1])
-    else:
-        return None
-    return np.broadcast_to(np.asarray(loc) + np.asarray(scale) * ends, high)
 
 
 # --- numpy, random, secrets, os ----------------------------------------------------------------------------------

@@ -133,23 +133,14 @@ TWINS = {
     "learning:ridge_output_perturbation.labels_not_clipped": "shift",
     "learning:dp_gradient_descent_iterates.clipping_per_coordinate": "shift",
 }
-ENTRIES = (
-    "sparse:above_threshold",
-    "sparse:gap_sparse",
-    "selection:permute_and_flip",
-    "selection:permute_and_flip.drawn_again",  # the exponential mechanism, by rejection
-    "selection:report_noisy_max",
-    "selection:report_noisy_max_gumbel",  # the exponential mechanism, by Gumbel noise
-    "local:randomised_response",
-    "local:symmetric_unary.until_valid",
-    "additive:prefix_sums",
-    "composition:noisy_bisection",
-    "composition:leaky_responses",
-    "learning:output_perturbation",
-    "learning:dp_gradient_descent_iterates",
-    "learning:dp_sgd_iterates",
-)
-for reference in (*TWINS, *ENTRIES):
+# beside others the exponential mechanism, by rejection and by Gumbel noise
+ENTRIES = """
+sparse:above_threshold sparse:gap_sparse selection:permute_and_flip selection:permute_and_flip.drawn_again
+selection:report_noisy_max selection:report_noisy_max_gumbel local:randomised_response local:symmetric_unary.until_valid
+additive:prefix_sums composition:noisy_bisection composition:leaky_responses learning:output_perturbation
+learning:dp_gradient_descent_iterates learning:dp_sgd_iterates
+"""
+for reference in (*TWINS, *ENTRIES.split()):
     room, _, entry_name = reference.partition(":")
     entry = attrgetter(entry_name)(import_module(f"dpaudit.catalogue.{room}"))
     claims = {"broken": entry.claim()} if reference in TWINS else {"sound": entry.claim()}
@@ -323,9 +314,13 @@ def poisson_sample(data: Any, rng: Any) -> float:
     return float(sum(value for value in values if rng.random() < rate) + rng.laplace(scale=1.0))
 
 
-@case(([0.0, 0.0, 0.0, 1.0], [0.0] * 4), None, PureDP(amplified(0.75), REPLACED), amplified(0.75))  # 3 of 4
+ZEROS = [0.0] * 999
+
+
+@case(([0.0, 0.0, 0.0, 1.0], [0.0] * 4), None, PureDP(amplified(0.75), REPLACED), amplified(0.75), name="3 of 4")
+@case(([*ZEROS, 1.0], [*ZEROS, 0.0]), None, PureDP(amplified(0.999), REPLACED), amplified(0.999), name="999 of 1000")
 def shuffled_sample(data: Any, rng: Any) -> float:
-    return float(np.asarray(data)[rng.permutation(len(data))[:3]].sum() + rng.laplace(scale=1.0))
+    return float(np.asarray(data)[rng.permutation(len(data))[:-1]].sum() + rng.laplace(scale=1.0))
 
 
 # the best differs between the two, and is released with probability e^-threshold / 2 = delta on either
@@ -398,12 +393,16 @@ def rounded_at_random(data: Any, rng: Any) -> int:
     return int(whole + rng.geometric(stop) - rng.geometric(stop))
 
 
-@case(PEOPLE, None, ZeroConcentratedDP(1.0 / 8.0, relation=ADDED), 1.0 / 8.0)  # Canonne, Kamath & Steinke 2020, sigma 2
+# Canonne, Kamath & Steinke 2020; with sigma 0.2 noise is seen once in 10^5 runs
+@case(((2.0, 7), (2.0, 6)), None, ZeroConcentratedDP(1.0 / 8.0), 1.0 / 8.0, name="discrete gaussian 2")
+@case(((0.2, 7), (0.2, 6)), None, ZeroConcentratedDP(12.5), 12.5, name="discrete gaussian .2")
 def discrete_gaussian(data: Any, rng: Any) -> int:
+    sigma, count = data
+    t = math.floor(sigma) + 1
     while True:
-        noise = int(rng.geometric(1.0 - math.exp(-1.0 / 3.0)) - rng.geometric(1.0 - math.exp(-1.0 / 3.0)))
-        if rng.random() < math.exp(-((abs(noise) - 4.0 / 3.0) ** 2) / 8.0):
-            return len(data) + noise
+        noise = int(rng.geometric(1.0 - math.exp(-1.0 / t)) - rng.geometric(1.0 - math.exp(-1.0 / t)))
+        if rng.random() < math.exp(-((abs(noise) - sigma**2 / t) ** 2) / (2.0 * sigma**2)):
+            return int(count + noise)
 
 
 @case(PEOPLE, None, PureDP(50.0, ADDED), 50.0)  # an output that draws move once in 10^5 runs
@@ -411,9 +410,23 @@ def nearly_exact_count(data: Any, rng: Any) -> int:
     return round(len(data) + rng.laplace(scale=0.02))
 
 
-@case((1, 0), None, PureDP(math.log(9_999.0)), math.log(9_999.0))
-def nearly_exact_bit(data: Any, rng: Any) -> int:
-    return int(data) if rng.random() < 0.9999 else 1 - int(data)
+BITS = ([0, 1] * 50, [0, 1] * 40 + [1, 1] + [0, 1] * 9)  # the 81st of 100 differs
+ODDS = math.log(9_999.0)
+
+
+@case(BITS, None, PureDP(ODDS, REPLACED), ODDS)
+def nearly_exact_bits(data: Any, rng: Any) -> list[int]:
+    return [bit if rng.random() < 0.9999 else 1 - bit for bit in data]
+
+
+@case((1, 0), None, PureDP(ODDS), ODDS)
+def nearly_exact_by_integers(data: Any, rng: Any) -> int:
+    return int(data) if rng.integers(10_000) else 1 - int(data)
+
+
+@case((1, 0), None, PureDP(ODDS), ODDS)
+def nearly_exact_by_choices(data: Any) -> str:
+    return random.choices(["yes", "no"] if data else ["no", "yes"], weights=[9_999, 1])[0]
 
 
 @case(([3, 5, 8], [3, 5]), None, ApproximateDP(0.0, 0.01, ADDED), 0.0)
@@ -462,6 +475,22 @@ def takes_its_records_away(data: Any, rng: Any) -> float:
     while data:
         total += data.pop()
     return total + float(rng.laplace(scale=1.0))
+
+
+@case((3, 2), None, ApproximateDP(0.523693, 0.05), 0.523693)  # two draws together, by integration
+def sum_of_laplace_noise(data: Any, rng: Any) -> float:
+    return float(data + rng.laplace(scale=1.0) + rng.laplace(scale=1.0))
+
+
+@case((3, 2), None, PureDP(1.0), 1.0)  # normal noise whose variance is exponential is Laplace noise
+def noise_of_random_scale(data: Any, rng: Any) -> float:
+    return float(data + rng.normal(scale=math.sqrt(2.0 * rng.exponential())))
+
+
+@case(VALUES, None, PureDP(1.0, ADDED), 1.0)
+def scale_of_the_noisy_count(data: Any, rng: Any) -> tuple[float, float]:
+    count = max(1.0, len(data) + rng.laplace(scale=2.0))
+    return count, sum(data) / count + rng.laplace(scale=2.0 / count)
 
 
 @case(PEOPLE, None, PureDP(1.0, ADDED), 1.0)

@@ -482,9 +482,9 @@ def sum_of_laplace_noise(data: Any, rng: Any) -> float:
     return float(data + rng.laplace(scale=1.0) + rng.laplace(scale=1.0))
 
 
-@case((3, 2), None, PureDP(1.0), 1.0)  # normal noise whose variance is exponential is Laplace noise
-def noise_of_random_scale(data: Any, rng: Any) -> float:
-    return float(data + rng.normal(scale=math.sqrt(2.0 * rng.exponential())))
+@case((3, 2), None, PureDP(math.log(0.4955 / (0.495 / math.e + 0.0005 * math.exp(-0.1)))))  # the ratio at 3
+def noise_of_two_scales(data: Any, rng: Any) -> float:
+    return float(data + rng.laplace(scale=1.0 if rng.random() < 0.99 else 10.0))
 
 
 @case(VALUES, None, PureDP(1.0, ADDED), 1.0)

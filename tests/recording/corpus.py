@@ -477,6 +477,11 @@ def takes_its_records_away(data: Any, rng: Any) -> float:
     return total + float(rng.laplace(scale=1.0))
 
 
+@case(([0.0, 1.0, 0.0], [0.0] * 3), None, PureDP(1.0, REPLACED), 1.0)
+def noisy_values_in_random_order(data: Any, rng: Any) -> list[float]:
+    return [float(value) for value in rng.permutation(np.asarray(data) + rng.laplace(scale=1.0, size=3))]
+
+
 @case((3, 2), None, ApproximateDP(0.523693, 0.05), 0.523693)  # two draws together, by integration
 def sum_of_laplace_noise(data: Any, rng: Any) -> float:
     return float(data + rng.laplace(scale=1.0) + rng.laplace(scale=1.0))

@@ -88,6 +88,8 @@ def judged(case: Case, said: Any) -> tuple[bool, list[str]]:
             wrong.append(f"lead states {largest.loss:.6g}, is {case.loss}")
     if false_loss(case, said.loss, said.at_most):
         wrong.append(f"record states {said.loss:.6g}, is {case.loss}")
+    if case not in EVASIVE:  # whose draws are all recorded
+        wrong += said.unseen
     if said.runs > RUNS:
         wrong.append(f"{said.runs} runs")
     return bool(said.leads), wrong

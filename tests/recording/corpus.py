@@ -1,10 +1,10 @@
 """Mechanisms on which recorded noise is measured: `BROKEN` ones, `SOUND` ones, and `EVASIVE` ones.
 
-`case` gives many a mechanism two claims: one that it breaks on its pair, and the least that it keeps. Out of reach of
-recorded noise, and so not here, are these of the catalogue's broken twins: sparse vectors, noisy maxima and coins,
-whose outputs are chosen among a few by all the noise together (`above_threshold.*`, `report_noisy_max.*`,
-`permute_and_flip.*`, `randomised_response.*`, `most_common.*`); laws that end or have a wrong tail, on both datasets
-alike (`laplace.uniform_noise`, `k_norm_l2.constant_length`, `gaussian.without_delta`); outputs drawn again
+`case` gives many a mechanism two claims: one that it breaks on its pair, and the least that it keeps. Out of reach, and
+not here, are these of the catalogue's broken twins: sparse vectors, noisy maxima and coins, whose outputs are chosen
+among a few by all the noise together (`above_threshold.*`, `report_noisy_max.*`, `permute_and_flip.*`,
+`randomised_response.*`, `most_common.*`); laws that end or have a wrong tail, on both datasets alike
+(`laplace.uniform_noise`, `k_norm_l2.constant_length`, `gaussian.without_delta`); outputs drawn again
 (`nonnegative_count.drawn_again`); few seeds (`laplace.few_seeds`); samples of records, whose claim depends on the rate
 (`dp_sgd.*`, `sampled_counts.*`); and minimisers of a noisy objective (`objective_perturbation.*`).
 """
@@ -111,27 +111,22 @@ DELTA = 1e-5
 
 # --- the catalogue's own --------------------------------------------------------------------------------------------
 
-TWINS = {
-    "additive:laplace.half_noise": "shift",
+MOVED = """
+additive:laplace.half_noise additive:laplace_average.unclipped additive:laplace_average.divided_twice
+additive:laplace_sum.replace_one additive:counting_queries.l2_sensitivity additive:geometric.half_noise
+additive:gaussian.sigma_as_variance additive:gaussian_zcdp.variance_as_sigma
+additive:gaussian_vector.sensitivity_of_one composition:averaged_count.each_at_full_budget
+learning:output_perturbation.half_sensitivity learning:ridge_output_perturbation.labels_not_clipped
+learning:dp_gradient_descent_iterates.clipping_per_coordinate
+"""
+TWINS = dict.fromkeys(MOVED.split(), "shift") | {
     "additive:laplace.relative_noise": "law shift untouched",
-    "additive:laplace_average.unclipped": "shift",
-    "additive:laplace_average.divided_twice": "shift",
     "additive:laplace_average.secret_size": "law shift",
     "additive:laplace_average.observed_range": "law shift",
-    "additive:laplace_sum.replace_one": "shift",
-    "additive:counting_queries.l2_sensitivity": "shift",
     "additive:histogram.shared_noise": "reused",
-    "additive:geometric.half_noise": "shift",
-    "additive:gaussian.sigma_as_variance": "shift",
-    "additive:gaussian_zcdp.variance_as_sigma": "shift",
-    "additive:gaussian_vector.sensitivity_of_one": "shift",
     "composition:parallel_counts.exact_total": "untouched shift",
-    "composition:averaged_count.each_at_full_budget": "shift",
     "releases:noisy_counts.empty_left_out": "untouched law",
     "releases:noisy_average.exact_median": "untouched",
-    "learning:output_perturbation.half_sensitivity": "shift",
-    "learning:ridge_output_perturbation.labels_not_clipped": "shift",
-    "learning:dp_gradient_descent_iterates.clipping_per_coordinate": "shift",
 }
 # beside others the exponential mechanism, by rejection and by Gumbel noise
 ENTRIES = """
@@ -179,9 +174,7 @@ def laplace_vector(data: Any, rng: Any) -> Any:
 
 @case(([[0.3, 0.1], [0.6, 0.8]], [[0.3, 0.1]]), GaussianDP(1.0), GaussianDP(1.01), 1.01)
 def gaussian_vector(data: Any, rng: Any) -> list[float]:
-    total = np.zeros(2)
-    for record in data:
-        total += np.asarray(record) / max(1.0, float(np.linalg.norm(record)))
+    total = sum(np.asarray(record) / max(1.0, np.linalg.norm(record)) for record in data)
     return list(total + rng.standard_normal(2) / 1.01)
 
 
@@ -498,6 +491,16 @@ def scale_of_the_noisy_count(data: Any, rng: Any) -> tuple[float, float]:
     return count, sum(data) / count + rng.laplace(scale=2.0 / count)
 
 
+@case((3, 2), None, PureDP(2.0 * math.asinh(0.25)), 2.0 * math.asinh(0.25))
+def cauchy_noise(data: Any, rng: Any) -> float:
+    return float(data + 2.0 * rng.standard_cauchy())
+
+
+@case(([3.0, 1.0], [2.0, 1.0]), None, GaussianDP(1.0), 1.0)
+def joint_normal_noise(data: Any, rng: Any) -> Any:
+    return rng.multivariate_normal(data, np.eye(2))
+
+
 @case(PEOPLE, None, PureDP(1.0, ADDED), 1.0)
 def one_of_eight_draws(data: Any, rng: Any) -> float:
     return float(len(data) + rng.laplace(scale=1.0, size=8)[len(data)])
@@ -565,8 +568,7 @@ def wraps_the_generator(data: Any, rng: Any) -> float:
 @evasive("shift", loss=2.0)
 def draws_in_threads(data: Any, rng: Any) -> float:
     with ThreadPoolExecutor(2) as threads:
-        shares = threads.map(lambda share: share + rng.laplace(scale=0.5), [float(len(data))])
-        return sum(shares)
+        return sum(threads.map(lambda share: share + rng.laplace(scale=0.5), [float(len(data))]))
 
 
 @evasive()

@@ -1,10 +1,10 @@
 """Mechanisms on which recorded noise is measured: `BROKEN` ones, `SOUND` ones, and `EVASIVE` ones.
 
-`case` gives many a mechanism two claims: one that it breaks on its pair, and the least that it keeps. Out of reach of
-recorded noise, and so not here, are these of the catalogue's broken twins: sparse vectors, noisy maxima and coins,
-whose outputs are chosen among a few by all the noise together (`above_threshold.*`, `report_noisy_max.*`,
-`permute_and_flip.*`, `randomised_response.*`, `most_common.*`); laws that end or have a wrong tail, on both datasets
-alike (`laplace.uniform_noise`, `k_norm_l2.constant_length`, `gaussian.without_delta`); outputs drawn again
+`case` gives many a mechanism two claims: one that it breaks on its pair, and the least that it keeps. Out of reach, and
+not here, are these of the catalogue's broken twins: sparse vectors, noisy maxima and coins, whose outputs are chosen
+among a few by all the noise together (`above_threshold.*`, `report_noisy_max.*`, `permute_and_flip.*`,
+`randomised_response.*`, `most_common.*`); laws that end or have a wrong tail, on both datasets alike
+(`laplace.uniform_noise`, `k_norm_l2.constant_length`, `gaussian.without_delta`); outputs drawn again
 (`nonnegative_count.drawn_again`); few seeds (`laplace.few_seeds`); samples of records, whose claim depends on the rate
 (`dp_sgd.*`, `sampled_counts.*`); and minimisers of a noisy objective (`objective_perturbation.*`).
 """
@@ -111,45 +111,31 @@ DELTA = 1e-5
 
 # --- the catalogue's own --------------------------------------------------------------------------------------------
 
-TWINS = {
-    "additive:laplace.half_noise": "shift",
+MOVED = """
+additive:laplace.half_noise additive:laplace_average.unclipped additive:laplace_average.divided_twice
+additive:laplace_sum.replace_one additive:counting_queries.l2_sensitivity additive:geometric.half_noise
+additive:gaussian.sigma_as_variance additive:gaussian_zcdp.variance_as_sigma
+additive:gaussian_vector.sensitivity_of_one composition:averaged_count.each_at_full_budget
+learning:output_perturbation.half_sensitivity learning:ridge_output_perturbation.labels_not_clipped
+learning:dp_gradient_descent_iterates.clipping_per_coordinate
+"""
+TWINS = dict.fromkeys(MOVED.split(), "shift") | {
     "additive:laplace.relative_noise": "law shift untouched",
-    "additive:laplace_average.unclipped": "shift",
-    "additive:laplace_average.divided_twice": "shift",
     "additive:laplace_average.secret_size": "law shift",
     "additive:laplace_average.observed_range": "law shift",
-    "additive:laplace_sum.replace_one": "shift",
-    "additive:counting_queries.l2_sensitivity": "shift",
     "additive:histogram.shared_noise": "reused",
-    "additive:geometric.half_noise": "shift",
-    "additive:gaussian.sigma_as_variance": "shift",
-    "additive:gaussian_zcdp.variance_as_sigma": "shift",
-    "additive:gaussian_vector.sensitivity_of_one": "shift",
     "composition:parallel_counts.exact_total": "untouched shift",
-    "composition:averaged_count.each_at_full_budget": "shift",
     "releases:noisy_counts.empty_left_out": "untouched law",
     "releases:noisy_average.exact_median": "untouched",
-    "learning:output_perturbation.half_sensitivity": "shift",
-    "learning:ridge_output_perturbation.labels_not_clipped": "shift",
-    "learning:dp_gradient_descent_iterates.clipping_per_coordinate": "shift",
 }
-ENTRIES = (
-    "sparse:above_threshold",
-    "sparse:gap_sparse",
-    "selection:permute_and_flip",
-    "selection:permute_and_flip.drawn_again",  # the exponential mechanism, by rejection
-    "selection:report_noisy_max",
-    "selection:report_noisy_max_gumbel",  # the exponential mechanism, by Gumbel noise
-    "local:randomised_response",
-    "local:symmetric_unary.until_valid",
-    "additive:prefix_sums",
-    "composition:noisy_bisection",
-    "composition:leaky_responses",
-    "learning:output_perturbation",
-    "learning:dp_gradient_descent_iterates",
-    "learning:dp_sgd_iterates",
-)
-for reference in (*TWINS, *ENTRIES):
+# beside others the exponential mechanism, by rejection and by Gumbel noise
+ENTRIES = """
+sparse:above_threshold sparse:gap_sparse selection:permute_and_flip selection:permute_and_flip.drawn_again
+selection:report_noisy_max selection:report_noisy_max_gumbel local:randomised_response local:symmetric_unary.until_valid
+additive:prefix_sums composition:noisy_bisection composition:leaky_responses learning:output_perturbation
+learning:dp_gradient_descent_iterates learning:dp_sgd_iterates
+"""
+for reference in (*TWINS, *ENTRIES.split()):
     room, _, entry_name = reference.partition(":")
     entry = attrgetter(entry_name)(import_module(f"dpaudit.catalogue.{room}"))
     claims = {"broken": entry.claim()} if reference in TWINS else {"sound": entry.claim()}
@@ -188,9 +174,7 @@ def laplace_vector(data: Any, rng: Any) -> Any:
 
 @case(([[0.3, 0.1], [0.6, 0.8]], [[0.3, 0.1]]), GaussianDP(1.0), GaussianDP(1.01), 1.01)
 def gaussian_vector(data: Any, rng: Any) -> list[float]:
-    total = np.zeros(2)
-    for record in data:
-        total += np.asarray(record) / max(1.0, float(np.linalg.norm(record)))
+    total = sum(np.asarray(record) / max(1.0, np.linalg.norm(record)) for record in data)
     return list(total + rng.standard_normal(2) / 1.01)
 
 
@@ -323,9 +307,13 @@ def poisson_sample(data: Any, rng: Any) -> float:
     return float(sum(value for value in values if rng.random() < rate) + rng.laplace(scale=1.0))
 
 
-@case(([0.0, 0.0, 0.0, 1.0], [0.0] * 4), None, PureDP(amplified(0.75), REPLACED), amplified(0.75))  # 3 of 4
+ZEROS = [0.0] * 999
+
+
+@case(([0.0, 0.0, 0.0, 1.0], [0.0] * 4), None, PureDP(amplified(0.75), REPLACED), amplified(0.75), name="3 of 4")
+@case(([*ZEROS, 1.0], [*ZEROS, 0.0]), None, PureDP(amplified(0.999), REPLACED), amplified(0.999), name="999 of 1000")
 def shuffled_sample(data: Any, rng: Any) -> float:
-    return float(np.asarray(data)[rng.permutation(len(data))[:3]].sum() + rng.laplace(scale=1.0))
+    return float(np.asarray(data)[rng.permutation(len(data))[:-1]].sum() + rng.laplace(scale=1.0))
 
 
 # the best differs between the two, and is released with probability e^-threshold / 2 = delta on either
@@ -398,12 +386,16 @@ def rounded_at_random(data: Any, rng: Any) -> int:
     return int(whole + rng.geometric(stop) - rng.geometric(stop))
 
 
-@case(PEOPLE, None, ZeroConcentratedDP(1.0 / 8.0, relation=ADDED), 1.0 / 8.0)  # Canonne, Kamath & Steinke 2020, sigma 2
+# Canonne, Kamath & Steinke 2020; with sigma 0.2 noise is seen once in 10^5 runs
+@case(((2.0, 7), (2.0, 6)), None, ZeroConcentratedDP(1.0 / 8.0), 1.0 / 8.0, name="discrete gaussian 2")
+@case(((0.2, 7), (0.2, 6)), None, ZeroConcentratedDP(12.5), 12.5, name="discrete gaussian .2")
 def discrete_gaussian(data: Any, rng: Any) -> int:
+    sigma, count = data
+    t = math.floor(sigma) + 1
     while True:
-        noise = int(rng.geometric(1.0 - math.exp(-1.0 / 3.0)) - rng.geometric(1.0 - math.exp(-1.0 / 3.0)))
-        if rng.random() < math.exp(-((abs(noise) - 4.0 / 3.0) ** 2) / 8.0):
-            return len(data) + noise
+        noise = int(rng.geometric(1.0 - math.exp(-1.0 / t)) - rng.geometric(1.0 - math.exp(-1.0 / t)))
+        if rng.random() < math.exp(-((abs(noise) - sigma**2 / t) ** 2) / (2.0 * sigma**2)):
+            return int(count + noise)
 
 
 @case(PEOPLE, None, PureDP(50.0, ADDED), 50.0)  # an output that draws move once in 10^5 runs
@@ -411,9 +403,23 @@ def nearly_exact_count(data: Any, rng: Any) -> int:
     return round(len(data) + rng.laplace(scale=0.02))
 
 
-@case((1, 0), None, PureDP(math.log(9_999.0)), math.log(9_999.0))
-def nearly_exact_bit(data: Any, rng: Any) -> int:
-    return int(data) if rng.random() < 0.9999 else 1 - int(data)
+BITS = ([0, 1] * 50, [0, 1] * 40 + [1, 1] + [0, 1] * 9)  # the 81st of 100 differs
+ODDS = math.log(9_999.0)
+
+
+@case(BITS, None, PureDP(ODDS, REPLACED), ODDS)
+def nearly_exact_bits(data: Any, rng: Any) -> list[int]:
+    return [bit if rng.random() < 0.9999 else 1 - bit for bit in data]
+
+
+@case((1, 0), None, PureDP(ODDS), ODDS)
+def nearly_exact_by_integers(data: Any, rng: Any) -> int:
+    return int(data) if rng.integers(10_000) else 1 - int(data)
+
+
+@case((1, 0), None, PureDP(ODDS), ODDS)
+def nearly_exact_by_choices(data: Any) -> str:
+    return random.choices(["yes", "no"] if data else ["no", "yes"], weights=[9_999, 1])[0]
 
 
 @case(([3, 5, 8], [3, 5]), None, ApproximateDP(0.0, 0.01, ADDED), 0.0)
@@ -462,6 +468,37 @@ def takes_its_records_away(data: Any, rng: Any) -> float:
     while data:
         total += data.pop()
     return total + float(rng.laplace(scale=1.0))
+
+
+@case(([0.0, 1.0, 0.0], [0.0] * 3), None, PureDP(1.0, REPLACED), 1.0)
+def noisy_values_in_random_order(data: Any, rng: Any) -> list[float]:
+    return [float(value) for value in rng.permutation(np.asarray(data) + rng.laplace(scale=1.0, size=3))]
+
+
+@case((3, 2), None, ApproximateDP(0.523693, 0.05), 0.523693)  # two draws together, by integration
+def sum_of_laplace_noise(data: Any, rng: Any) -> float:
+    return float(data + rng.laplace(scale=1.0) + rng.laplace(scale=1.0))
+
+
+@case((3, 2), None, PureDP(math.log(0.4955 / (0.495 / math.e + 0.0005 * math.exp(-0.1)))))  # the ratio at 3
+def noise_of_two_scales(data: Any, rng: Any) -> float:
+    return float(data + rng.laplace(scale=1.0 if rng.random() < 0.99 else 10.0))
+
+
+@case(VALUES, None, PureDP(1.0, ADDED), 1.0)
+def scale_of_the_noisy_count(data: Any, rng: Any) -> tuple[float, float]:
+    count = max(1.0, len(data) + rng.laplace(scale=2.0))
+    return count, sum(data) / count + rng.laplace(scale=2.0 / count)
+
+
+@case((3, 2), None, PureDP(2.0 * math.asinh(0.25)), 2.0 * math.asinh(0.25))
+def cauchy_noise(data: Any, rng: Any) -> float:
+    return float(data + 2.0 * rng.standard_cauchy())
+
+
+@case(([3.0, 1.0], [2.0, 1.0]), None, GaussianDP(1.0), 1.0)
+def joint_normal_noise(data: Any, rng: Any) -> Any:
+    return rng.multivariate_normal(data, np.eye(2))
 
 
 @case(PEOPLE, None, PureDP(1.0, ADDED), 1.0)
@@ -531,8 +568,7 @@ def wraps_the_generator(data: Any, rng: Any) -> float:
 @evasive("shift", loss=2.0)
 def draws_in_threads(data: Any, rng: Any) -> float:
     with ThreadPoolExecutor(2) as threads:
-        shares = threads.map(lambda share: share + rng.laplace(scale=0.5), [float(len(data))])
-        return sum(shares)
+        return sum(threads.map(lambda share: share + rng.laplace(scale=0.5), [float(len(data))]))
 
 
 @evasive()

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.base.arrays import Bools, Reals
+from dpaudit.recording.laws import CHOICE, ORDER
 from dpaudit.recording.sources import NoiseDraw
 
 Element = tuple[str, str, int, int]  # place, call, number of the call there, and place among its values
@@ -73,8 +74,9 @@ def features_of(tapes: Sequence[Sequence[NoiseDraw]], ends: Bools) -> list[Noise
     for key, first in runs[0].items():
         same = [run.get(key) for run in runs]
         alike = [each is not None and each.values.size == first.values.size and _alike(each, first) for each in same]
+        gone = np.array([each is None for each in same]) & ends
         loc, scale = (_spread(getattr(first, name), first) for name in ("loc", "scale"))
-        if first.values.size == 0 or loc is None or scale is None or not all(np.array(alike) | ends):
+        if first.law in ("", ORDER) or first.values.size == 0 or loc is None or scale is None or not all(alike | gone):
             continue
         nothing = np.full(first.values.size, math.nan)
         values = np.stack([each.values if each and fits else nothing for each, fits in zip(same, alike, strict=True)])
@@ -151,7 +153,7 @@ def _pairs(few: list[NoiseSource], base: list[NoiseSource]) -> Iterator[NoiseSou
                     both = tuple(a + b for a, b in zip(one.elements, other.elements, strict=True))
                     values = (one.values - other.values) / (one.scale if one.law == "exponential" else 1.0)
                     yield _derived(one, laws[one.law], values, elements=both, more=one.more, loose=one.loose)
-    signs = [(each, _signs(each)) for each in base if each.law in ("uniform", "integers", "binomial", "choice")]
+    signs = [(each, _signs(each)) for each in base if each.law in ("integers", "binomial", CHOICE)]
     for one in [each for each in few if each.law == "exponential"][:MOST_PAIRS]:
         for other, sign in signs[:MOST_PAIRS]:
             if sign is not None and sign.shape == one.values.shape and other.elements != one.elements:
@@ -160,10 +162,10 @@ def _pairs(few: list[NoiseSource], base: list[NoiseSource]) -> Iterator[NoiseSou
 
 
 def _signs(of: NoiseSource) -> Reals | None:
-    if of.law == "uniform":
-        return np.where(of.values < of.loc + 0.5 * of.scale, -1.0, 1.0)
-    values = np.unique(of.values)
-    return np.where(of.values == values[0], -1.0, 1.0) if len(values) == 2 else None
+    """A fair coin as a sign; None where it is none."""
+    values, p = np.unique(of.values), of.more[-1] if of.more else ()
+    fair = {"integers": of.more in ((0, 2), (1,)), "binomial": p == 0.5, CHOICE: p == (0.5, 0.5)}
+    return np.where(of.values == values[0], -1.0, 1.0) if len(values) == 2 and fair.get(of.law) else None
 
 
 def _together(values: Reals, numbers: Reals, there: Bools) -> list[list[int]]:
@@ -200,7 +202,7 @@ class Fitter:
     @property
     def bank(self) -> list[tuple[NoiseSource, int]]:
         """Every value that noise may be, with its place in its feature."""
-        return [(feature, place) for feature in self.features for place in range(feature.values.shape[1])]
+        return [(each, place) for each in self.features if each.law != CHOICE for place in range(each.values.shape[1])]
 
     def fit(self, numbers: Reals, there: Bools) -> list[NumberNoise | None]:
         """The noise of each number, `numbers[replays, size]`, None where it is not understood.
@@ -212,7 +214,7 @@ class Fitter:
         result: list[NumberNoise | None] = [None] * numbers.shape[1]
         if not bank or len(plain) < FEWEST_SHOWN:
             return result
-        values = np.concatenate([each.values for each in self.features], axis=1)
+        values = np.stack([feature.values[:, place] for feature, place in bank], axis=1)
         moves, steps = (np.diff(each[plain[:3]], axis=0) for each in (values, numbers))
         signature = moves[1] / moves[0]
         order = np.argsort(signature)
@@ -237,7 +239,9 @@ class Fitter:
         """The noise where `y = f + c z` in all rows, to within the roundings of sums."""
         feature, place = of
         z = feature.values[:, place]
-        use = np.isfinite(y) & np.isfinite(z) if rows is None else rows & np.isfinite(z)
+        use = np.isfinite(y) if rows is None else rows & np.isfinite(y)
+        if not np.isfinite(z[use]).all():  # something else is there, where that was not drawn
+            return None
         plain = np.flatnonzero(use & ~self.ends)
         if len(plain) < FEWEST_SHOWN - 1 or (rows is None and not use[~self.ends].all()):
             return None

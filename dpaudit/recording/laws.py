@@ -9,6 +9,7 @@ LOCATED = {"normal": "norm", "gumbel": "gumbel_r", "-gumbel": "gumbel_l", "expon
 LOCATED |= {each: each for each in ("laplace", "logistic", "cauchy", "uniform", "t", "gamma")}
 COUNTED = {"binomial": "binom", "geometric": "geom", "poisson": "poisson", "integers": "randint"}
 RARE, REACH = 1e-300, 1e12  # the probability beyond an end of a law; scales that it may lie out
+MOST_BITS = 53  # of a number that doubles hold
 
 
 def law_named(name: str, loc: Any, scale: Any, more: tuple[Any, ...]) -> Any:
@@ -32,6 +33,8 @@ def law_named(name: str, loc: Any, scale: Any, more: tuple[Any, ...]) -> Any:
 
 def extreme(name: str, loc: Any, scale: Any, more: tuple[Any, ...], signs: Any) -> Any:
     """Numbers at an end of a law, the lower where a sign is negative; None where it has none that is known."""
+    if name == "integers" and more and len(more) < 2:  # bits, or a byte each
+        return np.where(np.less(signs, 0.0), 0, 2 ** more[0] - 1) if more[0] <= MOST_BITS else None
     law = law_named(name, 0.0, 1.0, more)
     if law is None:
         return None

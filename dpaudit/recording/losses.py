@@ -172,7 +172,7 @@ def _composed(claim: Claim, differ: Sequence[Moved]) -> float | None:
         if len(cells) < len(kinds):
             return None
         losses = {key: _losses(p, q) for key, (_, p, q) in cells.items()}
-        width = max(1e-7, sum(np.ptp(losses[repr(each)][0]) for each in differ) / CELLS_OF_LOSSES)
+        width = max(1e-7, sum(np.ptp([*losses[repr(each)][0], 0.0]) for each in differ) / CELLS_OF_LOSSES)
         grids = {key: _grid(*each, width) for key, each in losses.items()}
         whole = added([grids[repr(each)] for each in differ]) if len(differ) > 1 else grids[repr(differ[0])]
         values: Reals = whole.start + whole.width * np.arange(len(whole.masses), dtype=np.float64)

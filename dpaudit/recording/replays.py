@@ -30,6 +30,7 @@ HOWS: list[How] = ["plain" for _ in range(15)]
 HOWS += ["low", "high", "mixed", "mixed", "mixed", "mixed"]
 TWICE: tuple[tuple[int, How], ...] = ((0, "plain"), (1, "mixed"))
 ENDS = np.array([how != "plain" for how in HOWS])
+UNLIKELY, MOST_MORE = 1e-9, 250  # of a false lead by draws without an end, and runs that are made for it
 RARE = 1e-290  # what is likelier than this at an end of every law does happen in these replays
 MOST_SHOWN, FIRST_VALUES = 12, 3  # lines of a table; values of a draw in words
 ELSEWHERE = "randomness from elsewhere: two runs with the same draws differ on the same data"
@@ -128,7 +129,14 @@ def analysed(
     allowed = None if claim is None else claim.at_distance(distance)
     one, other = ([tape.draws for tape in tapes] for tapes in replays.tapes)
     found = findings(replays.table, replays.sides, (one, other), ENDS, allowed)
-    leads = [] if replays.unseen else found.leads
+    leads, more = ([] if replays.unseen else found.leads), 0
+    if found.loose and any(map(constant, leads)):
+        more = chances(allowed)
+        if not holds(
+            call, (first, second), leads, [(seed, place, "plain") for place in range(len(HOWS), len(HOWS) + more)]
+        ):
+            found.differs += [part for each in leads if constant(each) for part in each.parts]
+            leads = [each for each in leads if not constant(each)]
     if allowed is not None and allowed.max_probability(RARE) > 0.5:
         leads = [each for each in leads if each.kind in ("shift", "law")]
     total = math.inf if any(each.loss is None or each.loss == math.inf for each in leads) else found.loss
@@ -137,7 +145,7 @@ def analysed(
         pair={},
         claim=None if claim is None else claim.to_dict(),
         seed=seed,
-        runs=replays.runs,
+        runs=replays.runs + 2 * more,
         draws=drawn(one[0], other[0]),
         parts=came(replays),
         leads=tuple(leads),
@@ -156,20 +164,42 @@ def confirmed(call: Call, first: Any, second: Any, record: NoiseRecord, *, seed:
     What a mechanism keeps from run to run looks like a number that no draw touches, but is not always the same number.
     Two runs of either dataset, by draws of another seed.
     """
-    with patched():
-        made = [run_once(call, data, _seed(seed, place), how) for data in (first, second) for place, how in TWICE]
-    table = ReplayedOutputs.of([output for output, _ in made])
-    names = [spell(path) for path in table.paths]
-    changed = any(
-        lead.parts[0] not in names or table.text(names.index(lead.parts[0]), row) != text
-        for lead in record.leads
-        for row, text in enumerate((lead.first, lead.first, lead.second, lead.second))
-        if constant(lead) and text != MOVES
-    )
-    record = replace(record, runs=record.runs + len(made))
-    if not changed:
+    work = [(seed, place, how) for place, how in TWICE]
+    record = replace(record, runs=record.runs + 2 * len(work))
+    if holds(call, (first, second), record.leads, work):
         return record
     return replace(record, leads=(), loss=None, unseen=tuple(sorted({*record.unseen, REMEMBERS})))
+
+
+def holds(call: Call, data: tuple[Any, Any], leads: Sequence[Lead], work: Sequence[tuple[int, int, How]]) -> bool:
+    """Whether what leads say is the same in every run is so in some more of either dataset; False where none is made."""
+    if not work:
+        return False
+    with patched():
+        made = [run_once(call, each, _seed(seed, place), how)[0] for each in data for seed, place, how in work]
+    table = ReplayedOutputs.of(made)
+    places = {spell(path): place for place, path in enumerate(table.paths)}
+    return all(
+        lead.parts[0] in places and table.text(places[lead.parts[0]], row) == text
+        for lead in leads
+        for row, text in enumerate([*[lead.first] * len(work), *[lead.second] * len(work)])
+        if constant(lead) and text != MOVES
+    )
+
+
+def chances(claim: Claim | None) -> int:
+    """Runs of either dataset after which, by a chance of `UNLIKELY`, each has always given what the other never has.
+
+    None where that takes more than `MOST_MORE`. With P(a) = p on one, the other gives another than a with at most
+    1 - q, where q is the least that the claim allows.
+    """
+    if claim is None:
+        return MOST_MORE // 2
+    q = np.linspace(0.0, 1.0, 1_001)
+    p = np.array([claim.max_probability(float(each)) for each in q])
+    often = float(np.max(np.minimum(p, 1.0) * (1.0 - q)))
+    runs = math.ceil(math.log(UNLIKELY) / math.log(often)) if 0.0 < often < 1.0 else MOST_MORE + 1
+    return runs if runs <= MOST_MORE else 0
 
 
 def constant(lead: Lead) -> bool:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -43,7 +43,8 @@ binomial: n p
 bernoulli=binomial: p
 poisson: lam
 integers randint=integers randrange=integers: low high=None
-getrandbits=integers randbits=integers bytes=integers randbytes=integers urandom=integers: bits
+getrandbits=integers randbits=integers: bits
+bytes=integers randbytes=integers urandom=integers: bytes
 choice choices=choice sample=choice: a
 permutation=order permuted=order shuffle=order randperm=order:
 """
@@ -54,6 +55,7 @@ CALLS = {
 }
 ALIASES = {"mu": "loc", "mean": "loc", "sigma": "scale", "std": "scale", "lambd": "rate", "a": "low", "b": "high"}
 UNDRAWN = {"bit_generator", "spawn", "seed", "get_state", "set_state", "getstate", "setstate", "VERSION"}
+MOST_CHOICES = 1_000  # of which each has a probability of its own
 MOST_EXTREME = 64  # draws of a place that are extreme: loops that reject draws end
 MOST_DRAWS = 100_000  # calls of one run; what draws more is not recorded further
 
@@ -75,6 +77,7 @@ class NoiseDraw:
     more: tuple[Any, ...]
     values: Reals
     shape: tuple[int, ...]
+    ended: bool = True  # it was at an end of its law, where it was to be
 
 
 @dataclass(slots=True)
@@ -139,17 +142,17 @@ def recorded(call: str, name: str, draw: Callable[[int], Any], like: Callable[[A
         law, loc, scale, more = ("", 0.0, 1.0, ())
         with suppress(ArithmeticError, LookupError, TypeError, ValueError):  # of arguments that no law has
             law, loc, scale, more = law_of(name, *given)
-        numbers = _numbers(value, law, given)
-        if tape.how != "plain" and numbers is not None and number < MOST_EXTREME:
+        numbers, ended = _numbers(value, law, given), tape.how == "plain"
+        if not ended and numbers is not None and number < MOST_EXTREME:
             coins = GENUINE(np.random.SFC64(seed)).choice((-1.0, 1.0), np.shape(numbers))
             signs = np.full(np.shape(numbers), {"low": -1.0, "high": 1.0}[tape.how]) if tape.how != "mixed" else coins
             with suppress(ArithmeticError, LookupError, TypeError, ValueError):
                 if (ends := extreme(law, loc, scale, more, signs)) is not None:
-                    value = like(ends, value)
+                    value, ended = like(ends, value), True
                     numbers = ends if law == CHOICE else _numbers(value, law, given)
         flat = np.zeros(0) if numbers is None else np.asarray(numbers, float).ravel()
         shape = np.shape(numbers) if flat.size else ()
-        tape.draws.append(NoiseDraw(words, call, number, law, loc, scale, more, flat, shape))
+        tape.draws.append(NoiseDraw(words, call, number, law, loc, scale, more, flat, shape, ended))
         if len(tape.draws) == MOST_DRAWS:
             tape.miss(f"draws after the first {MOST_DRAWS:,}")
         return value
@@ -181,11 +184,12 @@ def law_of(name: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple
             values[each.partition("=")[0]] = None if default == "None" else int(default)
     values |= dict(zip(names, given, strict=False))
     values |= {ALIASES.get(key, key): each for key, each in named.items() if ALIASES.get(key, key) in names}
-    if law in (CHOICE, ORDER, "integers", ""):
-        weights = named.get("p", named.get("weights"))
-        if law == "integers" and "low" in values and values["high"] is None:
-            values |= {"low": 0, "high": values["low"]}
-        return law, 0, 1, tuple(values.values() if law == "integers" else ()) + _weights(weights)
+    if law in (CHOICE, ORDER, ""):
+        return law, 0, 1, _weights(given, named) if law == CHOICE else ()
+    if law == "integers":
+        bits = (8,) if "bytes" in values else (values["bits"],) if "bits" in values else ()
+        low, high = values.get("low"), values.get("high")
+        return law, 0, 1, bits or ((0, low) if high is None else (low, high))
     loc, scale = values.pop("loc", values.pop("low", 0)), values.pop("scale", 1)
     if "high" in values:
         scale = np.subtract(values.pop("high"), loc)[()]
@@ -194,8 +198,19 @@ def law_of(name: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple
     return law, loc, scale, tuple(_plain(each) for each in values.values())
 
 
-def _weights(weights: Any) -> tuple[Any, ...]:
-    return () if weights is None else (tuple(np.asarray(weights, float).tolist()),)
+def _weights(given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+    """How probable each of those is that may be chosen, where one is as likely again as before."""
+    weights, of = named.get("p", named.get("weights")), _among(given, named)
+    if named.get("replace") is False or len(of) > MOST_CHOICES:
+        return ()
+    p = np.ones(len(of)) if weights is None else np.asarray(weights, float)
+    return (tuple((p / p.sum()).tolist()),)
+
+
+def _among(given: tuple[Any, ...], named: Mapping[str, Any]) -> Sequence[Any]:
+    """What a call chooses from."""
+    of = given[0] if given else named.get("a", named.get("population", named.get("seq", ())))
+    return range(of) if isinstance(of, int | np.integer) else of if isinstance(of, Sequence) else list(of)
 
 
 def _plain(value: Any) -> Any:
@@ -209,12 +224,10 @@ def _numbers(value: Any, law: str, given: tuple[Any, ...]) -> Any:
     if isinstance(value, bytes):
         return np.frombuffer(value, np.uint8)
     if law == CHOICE:
-        arguments, named = given
-        among = arguments[0] if arguments else named.get("a", named.get("population", ()))
         with suppress(Exception):
-            among = range(among) if isinstance(among, int | np.integer) else list(among)
-            if np.ndim(value) == 0:
-                return among.index(value)
+            of = list(_among(*given))
+            return of.index(value) if np.ndim(value) == 0 else np.array([of.index(each) for each in value])
+        return None
     with suppress(Exception):
         numbers = np.asarray(value.detach() if hasattr(value, "detach") else value)
         return numbers if numbers.dtype.kind in "biuf" else None
@@ -227,7 +240,7 @@ def _numbers(value: Any, law: str, given: tuple[Any, ...]) -> Any:
 def _like(ends: Any, value: Any) -> Any:
     """Extreme numbers in the form of what a call of numpy or of Python returned."""
     if isinstance(value, bytes):
-        return value
+        return bytes(np.asarray(ends, np.uint8))
     if np.ndim(value) == 0:
         return type(value)(ends)
     return np.asarray(ends).astype(np.asarray(value).dtype).reshape(np.shape(value))
@@ -261,7 +274,7 @@ def _method(base: Any, name: str, again: Callable[[int], Any], title: str) -> Ca
     def call(self: Any, *given: Any, **named: Any) -> Any:
         if not getattr(self, "records", True) or not listening():
             return original(self, *given, **named)
-        like = functools.partial(_chosen, given[0]) if name == "choice" and given else _like
+        like = functools.partial(_chosen, _among(given, named)) if name in ("choice", "choices") else _like
 
         def draw(seed: int) -> Any:
             return getattr(again(seed), name)(*given, **named)
@@ -274,8 +287,12 @@ def _method(base: Any, name: str, again: Callable[[int], Any], title: str) -> Ca
     return call
 
 
-def _chosen(among: Any, place: Any, value: Any) -> Any:
-    return value if np.ndim(place) else type(value)(place) if isinstance(among, int | np.integer) else among[int(place)]
+def _chosen(among: Sequence[Any], places: Any, value: Any) -> Any:
+    """Those at some places, in the form of what was chosen."""
+    if np.ndim(places) == 0:
+        return type(value)(among[int(places)]) if isinstance(among, range) else among[int(places)]
+    chosen = [among[int(place)] for place in np.ravel(places)]
+    return chosen if isinstance(value, list) else np.array(chosen, value.dtype).reshape(np.shape(value))
 
 
 def own_seed(place: str = "") -> str:
@@ -374,7 +391,7 @@ _SEED = random.Random.seed
 def _urandom(size: int, *, original: Callable[[int], bytes] = os.urandom) -> bytes:
     if not listening():
         return original(size)
-    return recorded("os.urandom", "urandom", lambda seed: _PLAIN(seed).randbytes(size), _like, (8 * size,), {})  # type: ignore[no-any-return]
+    return recorded("os.urandom", "urandom", lambda seed: _PLAIN(seed).randbytes(size), _like, (size,), {})  # type: ignore[no-any-return]
 
 
 def noting(what: str, original: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,7 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.recording.sources import GENUINE, MODERN, bound, listening, missed, noting, own_seed, recorded, standard
+from dpaudit.recording.sources import (
+    GENUINE,
+    MODERN,
+    bound,
+    like_drawn,
+    listening,
+    missed,
+    noting,
+    own_seed,
+    recorded,
+    standard,
+)
 
 Change = tuple[Any, str, Any]  # home, name and value
 TORCHS = ("randn", "rand", "randn_like", "rand_like", "normal", "bernoulli", "randint", "randperm")
@@ -78,7 +89,7 @@ def _noise(original: Any, title: str, law: str, parameters: Callable[..., tuple[
             value = getattr(rng, law)(*told)
             return value.tolist() if isinstance(value, np.ndarray) else float(value)
 
-        return recorded(title, law, draw, lambda ends, value: ends.tolist(), told, {})
+        return recorded(title, law, draw, like_drawn, told, {})
 
     return call
 

@@ -172,7 +172,7 @@ def confirmed(call: Call, first: Any, second: Any, record: NoiseRecord, *, seed:
 
 
 def holds(call: Call, data: tuple[Any, Any], leads: Sequence[Lead], work: Sequence[tuple[int, int, How]]) -> bool:
-    """Whether what leads say is the same in every run is so in some more of either dataset; False where none is made."""
+    """Whether what leads say is the same in every run is so in some more of either dataset; False where none are."""
     if not work:
         return False
     with patched():

@@ -237,10 +237,12 @@ def _numbers(value: Any, law: str, given: tuple[Any, ...]) -> Any:
 # --- numpy, random, secrets, os ----------------------------------------------------------------------------------
 
 
-def _like(ends: Any, value: Any) -> Any:
+def like_drawn(ends: Any, value: Any) -> Any:
     """Extreme numbers in the form of what a call of numpy or of Python returned."""
     if isinstance(value, bytes):
         return bytes(np.asarray(ends, np.uint8))
+    if isinstance(value, list):
+        return np.asarray(ends).tolist()
     if np.ndim(value) == 0:
         return type(value)(ends)
     return np.asarray(ends).astype(np.asarray(value).dtype).reshape(np.shape(value))
@@ -274,7 +276,7 @@ def _method(base: Any, name: str, again: Callable[[int], Any], title: str) -> Ca
     def call(self: Any, *given: Any, **named: Any) -> Any:
         if not getattr(self, "records", True) or not listening():
             return original(self, *given, **named)
-        like = functools.partial(_chosen, _among(given, named)) if name in ("choice", "choices") else _like
+        like = functools.partial(_chosen, _among(given, named)) if name in ("choice", "choices") else like_drawn
 
         def draw(seed: int) -> Any:
             return getattr(again(seed), name)(*given, **named)
@@ -391,7 +393,7 @@ _SEED = random.Random.seed
 def _urandom(size: int, *, original: Callable[[int], bytes] = os.urandom) -> bytes:
     if not listening():
         return original(size)
-    return recorded("os.urandom", "urandom", lambda seed: _PLAIN(seed).randbytes(size), _like, (size,), {})  # type: ignore[no-any-return]
+    return recorded("os.urandom", "urandom", lambda seed: _PLAIN(seed).randbytes(size), like_drawn, (size,), {})  # type: ignore[no-any-return]
 
 
 def noting(what: str, original: Callable[..., Any]) -> Callable[..., Any]:

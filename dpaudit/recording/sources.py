@@ -253,6 +253,16 @@ class _AsGenuine(type):
 
     genuine: Any
 
+    def __call__(cls, *given: Any, **named: Any) -> Any:
+        inside = [(tape, tape.inside) for tape in _TAPES]
+        for tape in _TAPES:  # what a new generator takes from the system is no draw of the mechanism
+            tape.inside = True
+        try:
+            return super().__call__(*given, **named)
+        finally:
+            for tape, before in inside:
+                tape.inside = before
+
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, cls.genuine)
 
@@ -327,7 +337,7 @@ def _generators() -> tuple[Any, Any]:
     older: dict[str, Any] = {name: _method(LEGACY, name, old, "np.random") for name in _drawing(LEGACY)}
 
     def init_legacy(self: Any, seed: Any = None) -> None:
-        LEGACY.__init__(self, seed)
+        LEGACY.__init__(self, _TAPES[-1].seed if seed is None and _TAPES else seed)
         self.records = seed is None
         if seed is not None and _TAPES:
             _TAPES[-1].miss(own_seed())

@@ -8,7 +8,7 @@ a threshold after the noise is fitted as far as it shows, and a ratio of two noi
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations
+from itertools import combinations, permutations, product
 from typing import Any
 
 import numpy as np
@@ -18,19 +18,16 @@ from dpaudit.recording.laws import CHOICE, ORDER
 from dpaudit.recording.sources import NoiseDraw
 
 Element = tuple[str, str, int, int]  # place, call, number of the call there, and place among its values
-MOST_PAIRS, MOST_SCALARS, MOST_LIKELY, FEWEST_SHOWN = (
-    16,
-    64,
-    12,
-    5,
-)  # blocks that are paired; draws tried; values to fit
+MOST_PAIRS, MOST_SCALARS, MOST_LIKELY = 16, 64, 12  # blocks that are paired; numbers, and draws of one, that are tried
+FEWEST_SHOWN = 5  # values to fit
+DIFFERENCES = {"exponential": "laplace", "geometric": "discrete_laplace"}  # of two draws of one law
 LOOSE = 2.0**12  # ulps of what was computed by logarithms, above those of sums
 ULPS = 64.0  # of the largest number in a sum, that rounding may take
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoiseSource:
-    """NumberNoise of one law: its standard form in every replay, and location and scale there as they were drawn.
+    """Noise of one law: its standard form in every replay, and location and scale there as they were drawn.
 
     `values[replays, size]` are what was drawn; `elements` the draws that each value is made of.
     """
@@ -76,7 +73,10 @@ def features_of(tapes: Sequence[Sequence[NoiseDraw]], ends: Bools) -> list[Noise
         alike = [each is not None and each.values.size == first.values.size and _alike(each, first) for each in same]
         gone = np.array([each is None for each in same]) & ends
         loc, scale = (_spread(getattr(first, name), first) for name in ("loc", "scale"))
-        if first.law in ("", ORDER) or first.values.size == 0 or loc is None or scale is None or not all(alike | gone):
+        known = first.law not in ("", ORDER) and all(
+            isinstance(each, tuple) or np.ndim(each) == 0 for each in first.more
+        )
+        if not known or first.values.size == 0 or loc is None or scale is None or not all(alike | gone):
             continue
         nothing = np.full(first.values.size, math.nan)
         values = np.stack([each.values if each and fits else nothing for each, fits in zip(same, alike, strict=True)])
@@ -84,7 +84,7 @@ def features_of(tapes: Sequence[Sequence[NoiseDraw]], ends: Bools) -> list[Noise
         told = (first.more, elements, first.place, first.call, 2.0**29 if _single(values) else 1.0)
         base.append(NoiseSource(first.law, values, loc, scale, *told))
     derived = [each for feature in base for each in _transforms(feature)]
-    few = [each for each in (*base, *derived) if each.law in ("exponential", "geometric", "gamma", "uniform", "normal")]
+    few = [each for each in (*base, *derived) if each.law in DIFFERENCES]
     return [*base, *derived, *_pairs(few, base)]
 
 
@@ -108,21 +108,15 @@ def _spread(value: Any, draw: NoiseDraw) -> Reals | None:
         return None
 
 
-def _derived(of: NoiseSource, law: str, values: Reals, **more: Any) -> NoiseSource:
-    size = values.shape[1]
-    told = {
-        "place": of.place,
-        "call": of.call,
-        "elements": of.elements,
-        "more": (),
-        "loose": max(LOOSE, of.loose),
-        **more,
-    }
-    return NoiseSource(law, values, np.zeros(size), np.ones(size), simple=False, **told)
+def _derived(of: NoiseSource, law: str, values: Reals, **told: Any) -> NoiseSource:
+    """Noise in its standard form, made of that of a source, and perhaps of more elements."""
+    zeros = np.zeros(values.shape[1])
+    told = {"more": (), "loose": max(LOOSE, of.loose), **told}
+    return replace(of, law=law, values=values, loc=zeros, scale=zeros + 1.0, simple=False, **told)
 
 
 def _transforms(of: NoiseSource) -> Iterator[NoiseSource]:
-    """NumberNoise that programs make of uniform numbers, by the inverse of its distribution function."""
+    """Noise that programs make of uniform numbers, by the inverse of its distribution function."""
     from scipy.special import ndtri
 
     if of.law != "uniform" or not np.all(of.scale != 0.0):
@@ -141,24 +135,24 @@ def _transforms(of: NoiseSource) -> Iterator[NoiseSource]:
 
 def _pairs(few: list[NoiseSource], base: list[NoiseSource]) -> Iterator[NoiseSource]:
     """Differences of two draws of one law, and a sign times an exponential draw."""
-    if len(few) <= 3 * MOST_PAIRS:
-        for place, one in enumerate(few):
-            for other in few[place + 1 :]:
-                fits = (
-                    one.law == other.law and one.values.shape == other.values.shape and one.elements != other.elements
-                )
-                same = fits and np.array_equal(one.scale, other.scale) and repr(one.more) == repr(other.more)
-                laws = {"exponential": "laplace", "geometric": "discrete_laplace"}
-                if same and one.law in laws and (one.simple or one.loose == other.loose):
-                    both = tuple(a + b for a, b in zip(one.elements, other.elements, strict=True))
-                    values = (one.values - other.values) / (one.scale if one.law == "exponential" else 1.0)
-                    yield _derived(one, laws[one.law], values, elements=both, more=one.more, loose=one.loose)
-    signs = [(each, _signs(each)) for each in base if each.law in ("integers", "binomial", CHOICE)]
-    for one in [each for each in few if each.law == "exponential"][:MOST_PAIRS]:
-        for other, sign in signs[:MOST_PAIRS]:
-            if sign is not None and sign.shape == one.values.shape and other.elements != one.elements:
-                both = tuple(a + b for a, b in zip(one.elements, other.elements, strict=True))
-                yield _derived(one, "laplace", sign * one.values / one.scale, elements=both)
+
+    def both(one: NoiseSource, other: NoiseSource) -> tuple[tuple[Element, ...], ...]:
+        return tuple(a + b for a, b in zip(one.elements, other.elements, strict=True))
+
+    def fits(one: NoiseSource, other: NoiseSource) -> bool:
+        return one.values.shape == other.values.shape and one.elements != other.elements
+
+    few = few[: 3 * MOST_PAIRS]
+    for one, other in combinations(few, 2):
+        same = one.law == other.law and np.array_equal(one.scale, other.scale) and repr(one.more) == repr(other.more)
+        if fits(one, other) and same and (one.simple or one.loose == other.loose):
+            values = (one.values - other.values) / (one.scale if one.law == "exponential" else 1.0)
+            told = {"elements": both(one, other), "more": one.more, "loose": one.loose}
+            yield _derived(one, DIFFERENCES[one.law], values, **told)
+    signs = [(each, sign) for each in base if (sign := _signs(each)) is not None][:MOST_PAIRS]
+    for one, (other, sign) in product([each for each in few if each.law == "exponential"], signs):
+        if fits(one, other):
+            yield _derived(one, "laplace", sign * one.values / one.scale, elements=both(one, other))
 
 
 def _signs(of: NoiseSource) -> Reals | None:
@@ -219,23 +213,24 @@ class Fitter:
         signature = moves[1] / moves[0]
         order = np.argsort(signature)
         rising = signature[order]
-        close = _together(values[plain], numbers[plain], there[plain])
         for place in range(numbers.shape[1]):
             y, shown = numbers[:, place], there[:, place]
-            ratio, precision = steps[1, place] / steps[0, place], 2.0**-23 if _single(y) else 2.0**-52
+            ratio = steps[1, place] / steps[0, place]
             for reach in (1e-9, 1e-5) if shown.all() and math.isfinite(ratio) else ():
                 wide = reach * max(1.0, abs(ratio))
                 low, high = np.searchsorted(rising, (ratio - wide, ratio + wide))
-                fits = (self._line(y, bank[each], None, precision) for each in order[low:high][:MOST_SCALARS])
+                fits = (self._line(y, bank[each], None) for each in order[low:high][:MOST_SCALARS])
                 result[place] = result[place] or next((each for each in fits if each is not None), None)
-            if result[place] is None and len(np.unique(y[shown])) > 1:
-                ends = (self._whole, self._clipped, self._rounded)
-                close_by = [(way, bank[each]) for way in ends for each in close[place]]
-                ways = (way(y, shown, each, precision) for way, each in close_by)
-                result[place] = next((each for each in ways if each is not None), None)
+        odd = np.array([place for place, noise in enumerate(result) if noise is None][:MOST_SCALARS], np.intp)
+        close = _together(values[plain], numbers[np.ix_(plain, odd)], there[np.ix_(plain, odd)])
+        for place, likely in zip(odd.tolist(), close, strict=True):
+            y, shown = numbers[:, place], there[:, place]
+            if len(np.unique(y[shown])) > 1:
+                ways = ((way, bank[each]) for way in (self._whole, self._clipped, self._rounded) for each in likely)
+                result[place] = next((noise for way, each in ways if (noise := way(y, shown, each)) is not None), None)
         return result
 
-    def _line(self, y: Reals, of: tuple[NoiseSource, int], rows: Bools | None, roughness: float) -> NumberNoise | None:
+    def _line(self, y: Reals, of: tuple[NoiseSource, int], rows: Bools | None) -> NumberNoise | None:
         """The noise where `y = f + c z` in all rows, to within the roundings of sums."""
         feature, place = of
         z = feature.values[:, place]
@@ -250,7 +245,7 @@ class Fitter:
         slope = (y[high] - y[low]) / (z[high] - z[low])
         if not np.isfinite(slope) or slope == 0.0:
             return None
-        precision = max(roughness, 2.0**-52 * feature.loose)
+        precision = max(2.0**-23 if _single(y) else 2.0**-52, 2.0**-52 * feature.loose)
         blur = 8.0 * precision * float(np.max(np.abs(y[plain]))) / abs(float(y[high] - y[low]))
         if abs(abs(slope) - 1.0) < max(1e-9, blur):
             slope, blur = np.sign(slope), 0.0
@@ -269,9 +264,9 @@ class Fitter:
         told = error, of.more, of.elements[place], slope, blur, of.place, of.call, at_most
         return NumberNoise(law, location, scale, *told)
 
-    def _whole(self, y: Reals, there: Bools, of: tuple[NoiseSource, int], precision: float) -> NumberNoise | None:
+    def _whole(self, y: Reals, there: Bools, of: tuple[NoiseSource, int]) -> NumberNoise | None:
         """What shows all of its noise, in steps of which some are nothing."""
-        return self._line(y, of, None, precision) if there.all() else None
+        return self._line(y, of, None) if there.all() else None
 
     def _inside(self, y: Reals, there: Bools) -> Bools:
         """Where a number is shown, and not at one of two ends at which several are, or those of the ends of laws."""
@@ -279,18 +274,18 @@ class Fitter:
         at_ends = [(y == end) & (self.ends | (np.sum(y[there] == end) > 1)) for end in (low, high)]
         return np.asarray(there & ~at_ends[0] & ~at_ends[1])
 
-    def _clipped(self, y: Reals, there: Bools, of: tuple[NoiseSource, int], precision: float) -> NumberNoise | None:
+    def _clipped(self, y: Reals, there: Bools, of: tuple[NoiseSource, int]) -> NumberNoise | None:
         """What is outside two ends is at them, or below a threshold is left out, and all else is data plus a draw."""
         inside = self._inside(y, there)
         if inside.all() or np.sum(inside & ~self.ends) < FEWEST_SHOWN:
             return None
-        noise = self._line(y, of, inside, precision)
+        noise = self._line(y, of, inside)
         if noise is None:
             return None
         whole = noise.slope * (of[0].values[:, of[1]] - of[0].loc[of[1]]) + noise.location
         return replace(noise, at_most=True) if _cut(y, there, inside, whole, 0.0) else None
 
-    def _rounded(self, y: Reals, there: Bools, of: tuple[NoiseSource, int], precision: float) -> NumberNoise | None:
+    def _rounded(self, y: Reals, there: Bools, of: tuple[NoiseSource, int]) -> NumberNoise | None:
         """What lies on a grid, with data plus a draw never further off than the grid is wide; it may be clipped too."""
         z = of[0].values[:, of[1]]
         far = np.isfinite(z) & (np.abs(z) < 1e12)
@@ -334,8 +329,7 @@ class Fitter:
 
     def ratio(self, y: Reals) -> tuple[NumberNoise, NumberNoise] | None:
         """Numerator and denominator of a ratio of two noisy numbers: y (n + z) = s + c w in all replays."""
-        bank = [(each, place) for each in self.features for place in range(each.values.shape[1])][:MOST_PAIRS]
-        plain = ~self.ends & np.isfinite(y)
+        bank, plain = self.bank[:MOST_PAIRS], ~self.ends & np.isfinite(y)
         for (above, a), (below, b) in permutations(bank, 2):
             w, z = above.values[:, a], below.values[:, b]
             columns = np.stack([-y, np.ones(len(y)), w], axis=1)

@@ -24,6 +24,7 @@ WHOLE, MOVES = "output", "noise"  # the name of all of it; what came out where t
 SLACK = 1e-7  # relative: a loss no further above the claim is a rounding of it
 OFTEN = 0.3  # of what happened in all replays of a dataset, the least probability: else by a chance of 1e-10
 MOST_PARTS, LONGEST = 12, 60  # parts of one lead; characters of what came out
+MOST_ODD = 16  # numbers that are tried as a ratio or a sum
 FINITE = ("integers", CHOICE, "binomial")  # laws of few values, without a scale
 
 
@@ -176,7 +177,7 @@ def _noises(
             noises[name] = one, other
         elif (choice := _choice(fitters, [table.words[place, rows] for rows in sides])) is not None:
             noises[name] = choice
-        elif more := _more(fitters, name, numbers[0][:, at], numbers[1][:, at]):
+        elif len(found.differs) < MOST_ODD and (more := _more(fitters, name, *(each[:, at] for each in numbers))):
             noises |= more
         else:
             found.differs.append(name)

@@ -68,6 +68,10 @@ NOISE: tuple[tuple[str, str, str, Callable[..., tuple[Any, ...]]], ...] = (
 )
 ELSEWHERE = (  # calls that draw where nothing is recorded
     ("opendp.mod", "Measurement.__call__", "OpenDP, which draws in Rust"),
+    *(
+        ("pydp.algorithms._algorithm", f"MetaAlgorithm.{way}result", "PyDP, which draws in C++")
+        for way in ("", "quick_")
+    ),
     ("pipeline_dp.dp_computations", "ThresholdingMechanism.noised_value_if_should_keep", "PyDP, which draws in C++"),
     ("pipeline_dp.partition_selection", "create_partition_selection_strategy", "PyDP, which draws in C++"),
 )

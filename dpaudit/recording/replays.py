@@ -78,7 +78,7 @@ def replayed(call: Call, first: Any, second: Any, seed: int) -> Replays:
     count = len(HOWS)
     order = GENUINE(np.random.SFC64([seed, 1])).permutation(2 * count).tolist()
     with patched():
-        early = run_once(call, first, _seed(seed, len(HOWS)))[1]  # which may import what draws
+        run_once(call, first, _seed(seed, len(HOWS)))  # which may import what draws
     with patched():
         rows = {
             each: run_once(call, (first, second)[each >= count], _seed(seed, each % count), HOWS[each % count])
@@ -92,7 +92,7 @@ def replayed(call: Call, first: Any, second: Any, seed: int) -> Replays:
     unseen = {words for _, tape in made for words in tape.unseen}
     for at, side in enumerate(sides):
         unseen |= set() if (table.words[:, side[0]] == table.words[:, 2 * count + at]).all() else {ELSEWHERE}
-        unseen |= _stateful([tape.draws[:1] for tape in ([early] if at == 0 else []) + tapes[at]])
+        unseen |= _stateful([tape.draws[:1] for tape in tapes[at]])
         unseen |= _constant([tape.draws for tape in tapes[at][: count - int(ENDS.sum())]])
     return Replays(table, sides, tapes, sorted(unseen), len(made) + 1)
 
@@ -132,13 +132,12 @@ def analysed(
     leads, more = ([] if replays.unseen else found.leads), 0
     if found.loose and any(map(constant, leads)):
         more = chances(allowed)
-        if not holds(
-            call, (first, second), leads, [(seed, place, "plain") for place in range(len(HOWS), len(HOWS) + more)]
-        ):
+        further: list[tuple[int, int, How]] = [(seed, len(HOWS) + place, "plain") for place in range(more)]
+        if not holds(call, (first, second), leads, further):
             found.differs += [part for each in leads if constant(each) for part in each.parts]
             leads = [each for each in leads if not constant(each)]
     if allowed is not None and allowed.max_probability(RARE) > 0.5:
-        leads = [each for each in leads if each.kind in ("shift", "law")]
+        leads = [each for each in leads if not constant(each)]
     total = math.inf if any(each.loss is None or each.loss == math.inf for each in leads) else found.loss
     return NoiseRecord(
         mechanism="",
@@ -239,9 +238,7 @@ def drawn(first: Sequence[NoiseDraw], second: Sequence[NoiseDraw]) -> tuple[Nois
             "number": len(both[0]) != len(both[1]),
             "law": any(one.law != other.law or repr(one.more) != repr(other.more) for one, other in pairs),
             "shape": any(one.shape != other.shape for one, other in pairs),
-            "scale": any(
-                one.shape == other.shape and not np.array_equal(one.scale, other.scale) for one, other in pairs
-            ),
+            "scale": any(one.shape == other.shape and np.any(one.scale != other.scale) for one, other in pairs),
             "order": swapped,
         }
         differs = tuple(name for name, holds in tests.items() if holds)

@@ -66,14 +66,13 @@ NOISE: tuple[tuple[str, str, str, Callable[..., tuple[Any, ...]]], ...] = (
     ("pipeline_dp.dp_computations", "LaplaceMechanism.add_noise", "laplace", lambda m, v: (v, m.noise_parameter)),
     ("pipeline_dp.dp_computations", "GaussianMechanism.add_noise", "normal", lambda m, v: (v, m.noise_parameter)),
 )
+CPP = "PyDP, which draws in C++"
 ELSEWHERE = (  # calls that draw where nothing is recorded
     ("opendp.mod", "Measurement.__call__", "OpenDP, which draws in Rust"),
-    *(
-        ("pydp.algorithms._algorithm", f"MetaAlgorithm.{way}result", "PyDP, which draws in C++")
-        for way in ("", "quick_")
-    ),
-    ("pipeline_dp.dp_computations", "ThresholdingMechanism.noised_value_if_should_keep", "PyDP, which draws in C++"),
-    ("pipeline_dp.partition_selection", "create_partition_selection_strategy", "PyDP, which draws in C++"),
+    ("pydp.algorithms._algorithm", "MetaAlgorithm.result", CPP),
+    ("pydp.algorithms._algorithm", "MetaAlgorithm.quick_result", CPP),
+    ("pipeline_dp.dp_computations", "ThresholdingMechanism.noised_value_if_should_keep", CPP),
+    ("pipeline_dp.partition_selection", "create_partition_selection_strategy", CPP),
 )
 
 

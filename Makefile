@@ -180,7 +180,7 @@ clean:
 	rm -rf .venv .environments site dist
 
 # A stamp says that an environment holds what pyproject.toml asks for; a newer pyproject.toml installs again.
-TESTED := test plots audits verify attest dask docs
+TESTED := test plots audits verify search attest dask docs
 comma := ,
 space := $(subst ,, )
 $(VENV)/.ready-audit: EXTRAS := audits,verify,plots

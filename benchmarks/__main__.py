@@ -19,6 +19,7 @@ TABLES = (
     "nulls",
     "one_run",
     "pairs",
+    "worst_pairs",
     "samplers",
     "mechanisms",
     "speed",

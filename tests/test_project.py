@@ -206,7 +206,7 @@ def test_a_file_that_a_build_leaves_out_is_noticed(tmp_path: Path) -> None:
 LOCKS = {  # by file: the extras and groups of pyproject.toml that it holds beside what the package itself requires
     "runtime": ((), ()),
     "action": ((), ("build",)),
-    "test": (("test", "plots", "audits", "verify", "attest", "dask", "docs"), ("build",)),
+    "test": (("test", "plots", "audits", "verify", "search", "attest", "dask", "docs"), ("build",)),
     "release": (None, ("build", "release")),  # tools alone
 }
 PIN = re.compile(

@@ -70,10 +70,13 @@ def kinds_tried(result: AuditResult) -> str:
 
 
 def without(result: AuditResult) -> list[str]:
-    """How to leave out data that cannot occur, NaN, infinity or None, where the pair was made with such a value."""
+    """How to leave out data that cannot occur, NaN, infinity, None or what recorded noise found, where a pair is so."""
+    from dpaudit.data.patterns import FOUND
+
     kind = result.provenance.get("reasons", {}).get(result.pair["name"], "").partition(": ")[0]
-    text = f"If {kind} cannot occur in the data, audit without it: let pairs = [...] name the patterns to try."
-    return [text] if kind in ("NaN", "infinity", "None") else []
+    word = {"NaN": kind, "infinity": kind, "None": kind, FOUND: "such a record"}.get(kind)
+    text = f"If {word} cannot occur in the data, audit without it: let pairs = [...] name the patterns to try."
+    return [text] if word else []
 
 
 def bits_looked_at(result: AuditResult) -> bool:

@@ -15,7 +15,7 @@ from dpaudit.base import validate
 from dpaudit.base.validate import meant
 from dpaudit.claims import Claim, PureDP, Relation, check_claim, claim_of
 from dpaudit.data import AdjacentPair, pairs_of_data
-from dpaudit.data.patterns import drawn_pairs, is_strategy
+from dpaudit.data.patterns import Example, drawn_pairs, is_strategy
 from dpaudit.errors import InvalidSpec
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import wrap
@@ -98,18 +98,18 @@ def audit(
 
     On what: `pair` is (first, second) or an `AdjacentPair`, `pairs` are several (the worst is found on search runs and
     certified on fresh ones) or a Hypothesis strategy, drawn from `seed`. Of `data`, one example dataset, pairs are
-    made under the relation (`add_or_remove_one` where none is stated, and the result says so); `pairs` may then name
-    patterns, as `stock_pairs` has them. Under `add_or_remove_user`, `user` is the column, key or position that says
-    whose each record is.
+    made under the relation (`add_or_remove_one` where none is stated, and the result says so), and worse ones found by
+    recorded noise; `pairs` may name patterns instead, as `stock_pairs` has them. Under `add_or_remove_user`, `user` is
+    the column, key or position that says whose each record is.
 
     What is promised: `claim`, or `epsilon` with `delta`. `relation` says who is a neighbour, and is then checked.
 
     How much: `runs` caps all executions (left out: 1,000,000, or as few as 10,000 where these would take more than
-    about a minute), `max_time_s` (seconds) the time; what confirms a refutation of a batched mechanism or a factory
-    comes beyond them. `run_timeout_s` (seconds) makes a run that hangs an output. `stopping="anytime"` stops as soon as
-    the claim is refuted. `detect`, such as {"epsilon": 1.2, "mass": 0.01}, is a power that the audit must have.
-    `controls` repeats it so many times with a known leak put in. `leads` looks at recorded noise first, as
-    `record_noise` does: "tell" of a lead, which is no verdict, or "fail". The reference has a table of all keywords.
+    about a minute), `max_time_s` (seconds) the time; runs that record noise, or confirm a refutation of a batched
+    mechanism or a factory, come beyond them. `run_timeout_s` (seconds) makes a run that hangs an output.
+    `stopping="anytime"` stops as soon as the claim is refuted. `detect`, such as {"epsilon": 1.2, "mass": 0.01}, is a
+    power that it must have. `controls` repeats it so many times with a known leak put in. `leads` looks at recorded
+    noise first, as `record_noise` does: "tell" of a lead, which is no verdict, or "fail". The reference lists all.
 
     How it runs, which never changes the answer: `n_jobs` and `backend` are joblib's, `scheduler` is the address of a
     cluster of dask, ray or Spark. `isolation="process"` counts outputs where the mechanism cannot reach the counts.
@@ -149,7 +149,7 @@ def pose(mechanism: Any, **keywords: Any) -> Question:
     if user is not None:  # before pairs are made by it
         validate.column("user", user)
     wrapped = wrap(mechanism, told["parameters"])
-    assumed = None
+    assumed = example = None
     if data is None:
         own = pair is None and pairs is None and isinstance(wrapped, Adapted) and wrapped.pairs
         posed = own or _pairs(pair, pairs, told["seed"])
@@ -159,6 +159,7 @@ def pose(mechanism: Any, **keywords: Any) -> Question:
         usual = Relation.ADD_OR_REMOVE_ONE if user is None else Relation.ADD_OR_REMOVE_USER
         assumed = None if under else usual
         posed = _made_of(data, under or usual, pair, pairs, user)
+        example = None if pairs else Example(data, under or usual, user)
     stated, adjacent = offered(asked, user, wrapped, posed)
     return Question(
         stated.with_relation(assumed) if assumed else stated,
@@ -168,6 +169,7 @@ def pose(mechanism: Any, **keywords: Any) -> Question:
         upper=upper,
         record=recorded(told["record"]),
         assumed=assumed,
+        example=example,
         **{name: value for name, value in told.items() if name in OPTIONS},
     )
 

@@ -1,12 +1,15 @@
 """Search for a bad pair: candidates from a generator or a parametrised pair, scored on search runs, the best audited.
 
-What the search sees never certifies. All runs are counted and capped together.
+Many more are asked by two runs each with recorded noise, and the worst of these are tried first. What the search sees
+never certifies. All runs are counted and capped together.
 """
 
 import itertools
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,9 +25,12 @@ from dpaudit.data import AdjacentPair, digest
 from dpaudit.errors import DpAuditError, InvalidSpec, at
 from dpaudit.execution.engine import Engine, Session
 from dpaudit.mechanisms import Mechanism, wrap
+from dpaudit.processes.tasks import FreshTask
+from dpaudit.recording.pairs import asked_alone, recording
+from dpaudit.recording.replays import glanced
 from dpaudit.results.result import AuditResult
 from dpaudit.running.streams import apart
-from dpaudit.running.worker import BatchFailed
+from dpaudit.running.worker import BatchFailed, Job
 from dpaudit.search.look import SEARCH_SHARE, Look, excess
 
 Parameters = dict[str, Any]
@@ -151,7 +157,8 @@ def _evolution(bounds: Bounds, tries: int, score: Score, rng: np.random.Generato
 FEWEST_RUNS = 100  # of a try: with fewer, luck is all that is seen
 PROBE_RUNS = 8  # of a try, which look whether a batched call works
 SHARDS = 1 << 20  # numbers of shards that belong to one try; the first of them to the audit at the end
-MAKING, MOVING = 1 << 16, (1 << 16) + 1  # keys of the streams that make pairs and move parameters
+MAKING, MOVING, SPREAD = 1 << 16, (1 << 16) + 1, (1 << 16) + 2  # keys of the streams of pairs and parameters
+GLANCED = 8  # pairs that are asked by two runs, for each that is tried
 SHOWN = 10  # tries that the text lists
 
 
@@ -234,8 +241,9 @@ def search_pairs(
     `generate` makes pairs (an `AdjacentPair` or (first, second)): a function of a generator `rng`, called once for
     each try; an iterable of pairs; or, with `bounds`, a function of keywords that are moved within them, each
     `(low, high)` for any number between, a `range` or a list of choices. At most `tries` pairs are tried, with equal
-    runs, which together are a part `share` of `runs`; the best `finalists` of them are screened again in the audit at
-    the end, which has all runs that are left and certifies one.
+    runs, which together are a part `share` of `runs`; what `generate` makes is asked first, eight times as many, by two
+    runs each with recorded noise, and the worst of these are half of the tries. The best `finalists` are screened again
+    in the audit at the end, which has all runs that are left and certifies one.
 
     Raises `InvalidSpec` for what `generate` makes that is no pair, or no pair of the claim's relation, with the
     number of the try and its parameters; else as `dpaudit.audit`.
@@ -279,10 +287,22 @@ def search_pairs(
     wrapped: Mechanism = wrap(mechanism)
     with Engine(n_jobs, backend) as engine:
         search = _Search(engine, claim, spec, seed, user, tries=most, each=each, end=limit - most * each)
+        if callable(generate):
+            search.glance(wrapped, generate, bounds)
         search.over(generate, bounds)
         best = search.best(number)
         result = Runner(engine).run(spec(best, limit - search.runs))
     return PairSearch(tuple(search.tried), best[result.witness.pair], result, search.runs + result.runs_used)
+
+
+def glanced_here(
+    makers: Sequence[Callable[[], Any]], user: str | int | None, job: Job, task: FreshTask
+) -> dict[str, str]:
+    """How far apart outputs are on the pairs that are made, per step of distance, where the mechanism runs."""
+    with recording(job) as call:
+        pairs = (AdjacentPair.of(make()).of_user(user) for make in makers)
+        seed = job.seed % 2**31
+        return {"apart": json.dumps([glanced(call, *pair.open(), seed=seed) / pair.distance for pair in pairs])}
 
 
 @dataclass(slots=True)
@@ -303,6 +323,21 @@ class _Search:
     asked: Plan | None = None
     alone: bool = False  # a batched call has raised
 
+    def glance(self, mechanism: Mechanism, generate: Callable[..., Any], bounds: Bounds | None) -> None:
+        """Tries the pairs of many whose outputs are furthest apart; none where they are as far apart on all of them."""
+        many, rng = range(self.tries, (1 + GLANCED) * self.tries), self._rng(SPREAD)
+        makers = [partial(generate, self._rng(MAKING, number)) for number in many]
+        if bounds is not None:
+            points = [{name: _drawn(given, rng) for name, given in bounds.items()} for _ in many]
+            makers = [partial(generate, **point) for point in {repr(each): each for each in points}.values()]
+        if len(makers) > self.tries:
+            work = partial(glanced_here, makers, self.user)
+            apart = json.loads((asked_alone(self.engine, mechanism, self.seed, work) or {"apart": "[]"})["apart"])
+            self.runs += 2 * len(apart)
+            order = sorted(range(len(makers)), key=lambda place: -apart[place]) if len(set(apart)) > 1 else []
+            for place in order[: self.tries // 2]:
+                self.add(makers[place], makers[place].keywords)
+
     def over(self, generate: Any, bounds: Bounds | None) -> None:
         """Tries the pairs of a generator, an iterable, or a function of parameters."""
         if bounds is not None:
@@ -310,12 +345,12 @@ class _Search:
                 raise InvalidSpec(f"with bounds, generate must be a function of {', '.join(bounds)}, got {generate!r}")
             move(
                 bounds,
-                self.tries,
+                self.tries - len(self.tried),
                 lambda given: self.add(lambda: generate(**given), given),
                 self._rng(MOVING),
             )
         elif callable(generate):
-            for number in range(self.tries):
+            for number in range(self.tries - len(self.tried)):
                 self.add(lambda number=number: generate(self._rng(MAKING, number)), {})  # type: ignore[misc]
         else:
             self._over_iterable(generate)
@@ -341,6 +376,7 @@ class _Search:
             raise Spent
         number = len(self.tried)
         pair = self._pair(self._made(make, parameters), number, parameters)
+        before = self.runs
         if self.asked is None:  # the audit at the end, on this pair alone: checks what was asked before anything runs
             self.asked = self.spec((pair,), self.end).resolved()
         with self.engine.session(self.asked.mechanism, (pair,), self.seed, self.asked.run_timeout_s) as session:
@@ -364,7 +400,7 @@ class _Search:
                 name=pair.name,
                 parameters=dict(parameters),
                 distance=pair.distance,
-                runs=self.runs - sum(each.runs for each in self.tried),
+                runs=self.runs - before,
                 score=None if proposal is None else round(proposal.score, 6),
                 excess=None if unseen else round(over, 6),
             )
@@ -411,6 +447,10 @@ class _Search:
 
     def _rng(self, *key: int) -> np.random.Generator:
         return np.random.Generator(np.random.SFC64(np.random.SeedSequence(self.seed, spawn_key=key)))
+
+
+def _drawn(given: Sequence[Any], rng: np.random.Generator) -> Any:
+    return rng.uniform(*given) if isinstance(given, tuple) else given[int(rng.integers(len(given)))]
 
 
 def _rank(each: Tried) -> tuple[float, int]:

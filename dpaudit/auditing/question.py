@@ -12,6 +12,7 @@ from dpaudit.certify.certificate import divided
 from dpaudit.claims import Claim, HalfPlane, Relation, claim_from_dict
 from dpaudit.claims.rounding import ratio
 from dpaudit.data import AdjacentPair, SealedPair
+from dpaudit.data.patterns import Example
 from dpaudit.errors import InvalidSpec
 from dpaudit.events import Partition
 from dpaudit.execution.journal import digests_of
@@ -41,8 +42,9 @@ class Question(Options):
 
     A claim that only the mechanism knows, and pairs that a worker makes (`resolve`), are settled by the plan.
     `description` is what a door knows of the mechanism; None: it is described where mechanisms may run. `upper` is
-    known from elsewhere, `record` what people filled in; `assumed` is the relation that pairs of a dataset were made
-    under where none was stated. Raises `InvalidSpec` naming the option that is wrong.
+    known from elsewhere, `record` what people filled in; `example` is the dataset that pairs were made of, in which
+    recorded noise looks for worse ones, `assumed` the relation where none was stated. Raises `InvalidSpec` naming the
+    option that is wrong.
     """
 
     claim: Claim | OwnClaim
@@ -53,6 +55,7 @@ class Question(Options):
     upper: UpperBound | None = field(default=None, kw_only=True)
     record: Mapping[str, str] = field(default_factory=dict, kw_only=True)
     assumed: Relation | None = field(default=None, kw_only=True)
+    example: Example | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pairs", tuple(self.pairs))

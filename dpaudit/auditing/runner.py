@@ -4,6 +4,7 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,11 +13,12 @@ from dpaudit.auditing import probing
 from dpaudit.auditing.audit import repeat_witness, run_audit
 from dpaudit.auditing.clock import Clock
 from dpaudit.auditing.probing import CHOICES, chosen_runs, planned_runs
-from dpaudit.auditing.question import Pair, Plan, Question, plan
+from dpaudit.auditing.question import FEWEST_RUNS_A_PAIR, Pair, Plan, Question, plan
 from dpaudit.errors import InvalidSpec, UnsoundAudit
 from dpaudit.execution.engine import Engine
 from dpaudit.execution.journal import ELSEWHERE, FrozenCall, ShardStore
 from dpaudit.mechanisms import Description, Mechanism
+from dpaudit.recording.pairs import asked_alone, worst_here
 from dpaudit.results.certification import Witness
 from dpaudit.results.recorded import NoiseRecord
 from dpaudit.results.result import AuditResult, repeated, went_alone
@@ -24,6 +26,7 @@ from dpaudit.running.progress import SILENT, Progress
 from dpaudit.running.streams import Shard
 
 MOST_RECORDS = 5  # of pairs with a lead, that a result keeps
+RECORDED_PART, FEWEST_RECORDED = 4, 600  # noise is recorded in one run for four of the audit, where these are enough
 
 
 class BegunAudit(Protocol):
@@ -108,7 +111,7 @@ class Runner:
 
     def plan(self, question: Question) -> Plan:
         """The plan of a question: as it began, where it has."""
-        return plan(question, *self.described(question), self._begun_runs)
+        return self._with_worst(plan(question, *self.described(question), self._begun_runs))
 
     def count(
         self, question: Question, calls: Sequence[FrozenCall], chosen: Mapping[int, list[Shard]], who: str
@@ -174,4 +177,14 @@ class Runner:
         if chosen is None and question.runs is None:
             chosen = chosen_runs(question, planned, self.engine)
             planned = plan(question, description, pairs, chosen)
-        return planned, chosen
+        return self._with_worst(planned), chosen
+
+    def _with_worst(self, planned: Plan) -> Plan:
+        """The plan, and before its pairs those that recorded noise finds in the dataset that they were made of."""
+        runs = planned.runs // RECORDED_PART
+        if planned.example is None or runs < FEWEST_RECORDED:
+            return planned
+        work = partial(worst_here, planned.example, planned.claim, runs)
+        _, worst = asked_alone(self.engine, planned.mechanism, 0, work) or (None, ())  # the same for every seed
+        pairs = (*worst, *planned.pairs)[: planned.runs // FEWEST_RUNS_A_PAIR]
+        return replace(planned, pairs=pairs) if worst else planned

@@ -299,6 +299,33 @@ def cell(row: Any, place: Any) -> Any:
         raise InvalidSpec(f"a record holds nothing at {place!r}, got {short(row)}") from None
 
 
+def cells_of(row: Any) -> Iterable[tuple[Any, Any]]:
+    """The places of a row and what it has there; of a value that is no row, itself at None."""
+    if is_dataclass(row):
+        row = vars_of(row)
+    if isinstance(row, dict):
+        return row.items()
+    return enumerate(row) if isinstance(row, list | tuple) or _is_array(row) else [(None, row)]
+
+
+def put(row: Any, place: Any, value: Any) -> Any:
+    """The row with this value at a place: a position, a key, a field or an attribute; for None, the value itself."""
+    if place is None:
+        return value
+    if isinstance(row, list | tuple) and isinstance(place, int):
+        cells = list(row)
+        cells[place] = value
+        return like(row, cells)
+    if isinstance(row, tuple):
+        return row._replace(**{str(place): value})  # type: ignore[attr-defined]
+    changed = copy.copy(row)
+    if isinstance(row, dict) or hasattr(row, "dtype"):
+        changed[place] = value
+    else:
+        object.__setattr__(changed, str(place), value)  # of frozen dataclasses too
+    return changed
+
+
 def word_of(value: float | None) -> str:
     return "None" if value is None else "NaN" if value != value else f"{value:g}"
 

@@ -1,6 +1,5 @@
 """A dataset as its users, each with all of their records: patterns take users out and add them as they do records."""
 
-import copy
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from string import ascii_lowercase, digits
 from typing import Any
 
 from dpaudit.data.data import home_of
-from dpaudit.data.data_records import DataRecords, cell, filled, joined, like, short, taken
+from dpaudit.data.data_records import DataRecords, cell, filled, joined, put, short, taken
 from dpaudit.data.owners import User, check_apart, is_missing, owners_of, stated
 from dpaudit.data.pair import owner_keys
 from dpaudit.errors import InvalidSpec, at
@@ -124,18 +123,7 @@ class UserRecords(DataRecords):
 
     def named(self, row: Any, name: Any) -> Any:
         """The row as one of the user with this identity."""
-        if isinstance(row, list | tuple) and isinstance(self.place, int):
-            cells = list(row)
-            cells[self.place] = name
-            return like(row, cells)
-        if isinstance(row, tuple):
-            return row._replace(**{str(self.place): name})  # type: ignore[attr-defined]
-        changed = copy.copy(row)
-        if isinstance(row, dict) or hasattr(row, "dtype"):
-            changed[self.place] = name
-        else:
-            object.__setattr__(changed, str(self.place), name)  # of frozen dataclasses too
-        return changed
+        return put(row, self.place, name)
 
     def _name_of(self, row: Any) -> Any:
         keyed = isinstance(row, dict) or hasattr(row, "dtype") or isinstance(self.place, int)

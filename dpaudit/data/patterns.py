@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -114,8 +114,17 @@ PATTERNS: dict[str, Pattern] = {
     "empty": Pattern(stock.empty, ADD, kind="the empty dataset"),
     "many_records": Pattern(stock.many_records, (USER,), BOUND, "a user with many records"),
 }
+FOUND = "found by recorded noise"  # the first words of the reason of a pair that shows a lead
 UNASKED = ("add_none", "replace_by_none")  # only where they are named: a mechanism need not accept None
 OF_VALUES = "two values"  # the kind of pairs of the local relation that are made of the values it was given
+
+
+class Example(NamedTuple):
+    """One example dataset, or a function that gives it, under a relation; `user` says whose each record is."""
+
+    data: Any
+    relation: Relation
+    user: User | None = None
 
 
 def pairs_of_data(
@@ -284,7 +293,7 @@ def _draws(strategy: Any, seed: int, most: int) -> list[Any]:
         drawn.append(value)
 
     try:
-        with _no_constants():
+        with without_constants():
             hypothesis.seed(seed)(quiet(hypothesis.given(strategy)(keep)))()
     except HypothesisException as error:
         raise InvalidSpec(f"the strategy of pairs cannot be drawn from ({type(error).__name__}: {error})") from None
@@ -297,7 +306,7 @@ def _draws(strategy: Any, seed: int, most: int) -> list[Any]:
 
 
 @contextmanager
-def _no_constants() -> Iterator[None]:
+def without_constants() -> Iterator[None]:
     """Hypothesis mixes in constants of the modules loaded so far: what it draws would depend on these."""
     name = "hypothesis.internal.conjecture.providers"
     module: Any = import_module(name) if find_spec(name) else None

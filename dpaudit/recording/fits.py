@@ -117,10 +117,10 @@ def _derived(of: NoiseSource, law: str, values: Reals, **told: Any) -> NoiseSour
 
 def _transforms(of: NoiseSource) -> Iterator[NoiseSource]:
     """Noise that programs make of uniform numbers, by the inverse of its distribution function."""
-    from scipy.special import ndtri
-
     if of.law != "uniform" or not np.all(of.scale != 0.0):
         return
+    from scipy.special import ndtri  # which takes longer to load than many replays
+
     with np.errstate(all="ignore"):
         t = (of.values - of.loc) / of.scale
         yield _derived(of, "exponential", -np.log(t))

@@ -22,6 +22,7 @@ from dpaudit.auditing.question import Plan, Question, plan
 from dpaudit.base.strict import fitted, read_toml
 from dpaudit.claims import Claim, PureDP, Relation, claim_of_keys, form_of
 from dpaudit.data import AdjacentPair, pairs_of_data, stock_pairs
+from dpaudit.data.patterns import Example
 from dpaudit.errors import DpAuditError, InvalidSpec, MissingRequirement, at
 from dpaudit.mechanisms import Command, Description, Imported, Mechanism
 from dpaudit.mechanisms.functions import own
@@ -309,6 +310,8 @@ def _question(source: Path, table: "AuditTable", layers: Layers) -> SpecQuestion
         pairs = _pairs(table, folder, claim, known, given.get("user"))
     with _about("upper"):
         upper = None if table.upper is None else upper_bound(table.upper, known or mechanism, folder, pairs)
+    example = pairs[0].value if pairs and isinstance(pairs[0], ImportedData) else table.data
+    under = claim.relation if table.pairs is None else None
     options = precedence(layers.command, given, layers.project, USUAL)
     if layers.look:
         claim = PureDP(0.0, claim.relation)
@@ -320,6 +323,7 @@ def _question(source: Path, table: "AuditTable", layers: Layers) -> SpecQuestion
         pairs,
         name=table.name,
         upper=upper,
+        example=None if example is None or under is None else Example(example, under, given.get("user")),
         record=recorded({key: text for key in RECORD if (text := getattr(table.record, key, None)) is not None}),
         source=source,
         expect=Verdict.REFUTED if table.expect == "refuted" else Verdict.NOT_REFUTED,

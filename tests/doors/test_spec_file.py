@@ -109,7 +109,8 @@ def test_pairs_are_made_of_a_dataset_that_a_spec_writes_down_or_names(dpaudit: R
     named, written = (json.loads(next(Path("out").glob(f"{name}-*.json")).read_text()) for name in ("given", "it"))
     kinds = {each.partition(": ")[0] for each in named["provenance"]["reasons"].values()}
     assert kinds >= {"a record less", "NaN", "far out of bounds", "the empty dataset"}
-    assert named["spec"]["pairs"][0]["first"]["shown"] == "[Person(age=34.0), Person(age=71.0)]"
+    shown = {pair["first"].get("shown") for pair in named["spec"]["pairs"]}
+    assert "[Person(age=34.0), Person(age=71.0)]" in shown
     assert set(named["adjacency"]) == {"records"}
     assert {pair["name"].partition(":")[0] for pair in written["spec"]["pairs"]} == {"drop one", "empty"}
     page = next(Path("out").glob("it-*.html")).read_text()

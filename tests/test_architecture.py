@@ -83,7 +83,7 @@ BUDGET = {
     "running": 2_280,
     "processes": 2_670,
     "execution": 1_030,
-    "recording": 1_000,
+    "recording": 2_230,
     "search": 4_070,
     "scores": 3_200,
     "auditing": 4_270,

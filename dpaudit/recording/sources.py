@@ -42,15 +42,19 @@ discrete_laplace: p loc
 binomial: n p
 bernoulli=binomial: p
 poisson: lam
-integers randint=integers randrange=integers: low high=None
+integers randint=integers randrange=integers: low high
 getrandbits=integers randbits=integers: bits
 bytes=integers randbytes=integers urandom=integers: bytes
 choice choices=choice sample=choice: a
 permutation=order permuted=order shuffle=order randperm=order:
 """
-CALLS = {
-    name.partition("=")[0]: (name.rpartition("=")[2], parameters.split())
-    for names, parameters in (line.split(":") for line in TABLE.split("\n") if line)
+DEFAULTS = {"0": 0, "1": 1}
+CALLS: dict[str, tuple[str, dict[str, Any]]] = {
+    name.partition("=")[0]: (
+        name.rpartition("=")[2],
+        {each.partition("=")[0]: DEFAULTS.get(each.partition("=")[2]) for each in parameters.split()},
+    )
+    for names, parameters in (line.split(":") for line in TABLE.strip().split("\n"))
     for name in names.split()
 }
 ALIASES = {"mu": "loc", "mean": "loc", "sigma": "scale", "std": "scale", "lambd": "rate", "a": "low", "b": "high"}
@@ -176,20 +180,15 @@ def law_of(name: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple
     >>> law_of("uniform", (2, 5), {})
     ('uniform', 2, 3, ())
     """
-    law, parameters = CALLS.get(name, ("", []))
-    names = [each.partition("=")[0] for each in parameters]
-    values: dict[str, Any] = {}
-    for each in parameters:
-        if default := each.partition("=")[2]:
-            values[each.partition("=")[0]] = None if default == "None" else int(default)
-    values |= dict(zip(names, given, strict=False))
-    values |= {ALIASES.get(key, key): each for key, each in named.items() if ALIASES.get(key, key) in names}
+    law, usual = CALLS.get(name, ("", {}))
+    values = {**usual, **dict(zip(usual, given, strict=False))}
+    values |= {ALIASES.get(key, key): each for key, each in named.items() if ALIASES.get(key, key) in usual}
     if law in (CHOICE, ORDER, ""):
         return law, 0, 1, _weights(given, named) if law == CHOICE else ()
+    if law == "integers" and "low" not in values:
+        return law, 0, 1, (values.get("bits", 8),)  # or bytes, of eight
     if law == "integers":
-        bits = (8,) if "bytes" in values else (values["bits"],) if "bits" in values else ()
-        low, high = values.get("low"), values.get("high")
-        return law, 0, 1, bits or ((0, low) if high is None else (low, high))
+        return law, 0, 1, ((0, values["low"]) if values["high"] is None else (values["low"], values["high"]))
     loc, scale = values.pop("loc", values.pop("low", 0)), values.pop("scale", 1)
     if "high" in values:
         scale = np.subtract(values.pop("high"), loc)[()]
@@ -312,53 +311,57 @@ def own_seed(place: str = "") -> str:
     return f"a generator that the mechanism seeds itself ({place or _place()[1]})"
 
 
+def _own(of: Any) -> None:
+    """Notes that the mechanism seeds a generator in this run; what that draws from now on is not recorded."""
+    if _TAPES:
+        missed(own_seed())
+        of.records = False
+
+
 def _generators() -> tuple[Any, Any]:
     """Classes of generators that record: numpy's own, and its legacy one."""
 
     def init(self: Any, bits: Any) -> None:
         GENUINE.__init__(self, bits)
-        missed(own_seed())
+        _own(self)
 
     def reduce(self: Any) -> Any:
         missed("a copy of its generator, which draws the same again")
         return (generator, (self.tape_seed,)) if self.records else GENUINE.__reduce__(self)
+
+    def copied(self: Any, memo: Any) -> Any:
+        make, given = reduce(self)[:2]
+        return make(*given)
 
     def spawn(self: Any, n_children: int) -> list[Any]:
         if not self.records:
             return GENUINE.spawn(self, n_children)
         return [generator(self.tape_seed + number) for number in range(1, n_children + 1)]
 
-    fresh, old = (lambda seed: GENUINE(np.random.SFC64(seed))), (lambda seed: LEGACY(np.random.MT19937(seed)))
-    space: dict[str, Any] = {name: _method(GENUINE, name, fresh, "Generator") for name in _drawing(GENUINE)}
-    space |= {"__init__": init, "__reduce__": reduce, "spawn": spawn, "records": False, "tape_seed": 0}
-    space |= {"__deepcopy__": lambda self, memo: reduce(self)[0](*reduce(self)[1]), "__module__": GENUINE.__module__}
-    modern = _AsGenuine("Generator", (GENUINE,), space)
-    modern.genuine = GENUINE
-    older: dict[str, Any] = {name: _method(LEGACY, name, old, "np.random") for name in _drawing(LEGACY)}
-
     def init_legacy(self: Any, seed: Any = None) -> None:
         LEGACY.__init__(self, _TAPES[-1].seed if seed is None and _TAPES else seed)
         self.records = seed is None
-        if seed is not None and _TAPES:
-            _TAPES[-1].miss(own_seed())
+        if seed is not None:
+            _own(self)
 
-    def reseeded(self: Any, *given: Any, **named: Any) -> None:
-        if _TAPES and (given or named):
-            _TAPES[-1].miss(own_seed())
-            self.records = False
-        LEGACY.seed(self, *given, **named)
+    def set_to(how: str) -> Callable[..., None]:
+        def call(self: Any, *given: Any, **named: Any) -> None:
+            getattr(LEGACY, how)(self, *given, **named)
+            _own(self)
 
-    older |= {"__init__": init_legacy, "seed": reseeded, "set_state": _set_state, "__module__": LEGACY.__module__}
-    legacy = _AsGenuine("RandomState", (LEGACY,), older)
-    legacy.genuine = LEGACY
-    return modern, legacy
+        return call
 
-
-def _set_state(self: Any, state: Any) -> None:
-    if _TAPES:
-        _TAPES[-1].miss(f"a generator whose state the mechanism sets ({_place()[1]})")
-        self.records = False
-    LEGACY.set_state(self, state)
+    fresh, old = (lambda seed: GENUINE(np.random.SFC64(seed))), (lambda seed: LEGACY(np.random.MT19937(seed)))
+    modern: dict[str, Any] = {name: _method(GENUINE, name, fresh, "Generator") for name in _drawing(GENUINE)}
+    modern |= {"__init__": init, "__reduce__": reduce, "__deepcopy__": copied, "spawn": spawn}
+    older: dict[str, Any] = {name: _method(LEGACY, name, old, "np.random") for name in _drawing(LEGACY)}
+    older |= {"__init__": init_legacy, **{how: set_to(how) for how in ("seed", "set_state")}}
+    own = {"records": False, "tape_seed": 0}
+    one, other = (
+        _AsGenuine(genuine.__name__, (genuine,), {**space, **own, "genuine": genuine, "__module__": genuine.__module__})
+        for genuine, space in ((GENUINE, modern), (LEGACY, older))
+    )
+    return one, other
 
 
 MODERN, OLDER = _generators()
@@ -372,14 +375,12 @@ def generator(seed: int) -> Any:
     return made
 
 
-def _default_rng(seed: Any = None) -> Any:
-    if isinstance(seed, GENUINE):
-        return seed
+def _default_rng(seed: Any = None, *, genuine: Any = np.random.default_rng) -> Any:
     if seed is None:
         return generator(_TAPES[-1].seed if _TAPES else 0)
-    if _TAPES:
-        _TAPES[-1].miss(own_seed())
-    return GENUINE(np.random.PCG64(seed)) if not isinstance(seed, np.random.BitGenerator) else GENUINE(seed)
+    if not isinstance(seed, GENUINE):
+        missed(own_seed())
+    return genuine(seed)
 
 
 class _PLAIN(random.Random):
@@ -390,14 +391,10 @@ for _name in _drawing(random.Random):
     setattr(_PLAIN, _name, getattr(random.Random, _name))
 
 
-def _seeded(self: Any, *given: Any, **named: Any) -> None:
-    if type(self) is not _PLAIN and _TAPES and any(each is not None for each in (*given, *named.values())):
-        _TAPES[-1].miss(own_seed())
-        self.records = False
-    _SEED(self, *given, **named)
-
-
-_SEED = random.Random.seed
+def _seeded(self: Any, *given: Any, genuine: Any = random.Random.seed, **named: Any) -> None:
+    if type(self) is not _PLAIN and any(each is not None for each in (*given, *named.values())):
+        _own(self)
+    genuine(self, *given, **named)
 
 
 def _urandom(size: int, *, original: Callable[[int], bytes] = os.urandom) -> bytes:

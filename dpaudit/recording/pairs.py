@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dpaudit.base.numerals import counted
 from dpaudit.claims import Claim, Relation
 from dpaudit.data.data import home_of, records_of
 from dpaudit.data.data_records import cells_of, joined, put, short, taken
@@ -84,8 +85,8 @@ class Maker:
         common, alone = candidate.common, (candidate.first, candidate.second)
         rows = [[*common[: candidate.place], *each, *common[candidate.place :]] for each in alone]
         first, second = (side[0] if self.alone else joined(self.empty, side) if side else self.empty for side in rows)
-        words = " by ".join(short(each[0]) for each in alone if each)
-        name = f"{'add' if self.adds else 'replace'} one: {words} beside {len(common):,}"
+        words, many = " by ".join(short(each[0]) for each in alone if each), counted(len(common), "record")
+        name = f"add {words} to {many}" if self.adds else f"replace {words} beside {many}"
         pair = AdjacentPair(first, second, name, user=self.user)
         pair.check(self.relation)
         return pair

@@ -177,8 +177,8 @@ def listening() -> bool:
 def law_of(name: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[str, Any, Any, tuple[Any, ...]]:
     """Law, location, scale and further parameters of a call.
 
-    >>> law_of("uniform", (2, 5), {})
-    ('uniform', 2, 3, ())
+    >>> law_of("laplace", (2, 5), {})
+    ('laplace', 2, 5, ())
     """
     law, usual = CALLS.get(name, ("", {}))
     values = {**usual, **dict(zip(usual, given, strict=False))}

@@ -185,14 +185,14 @@ RESULT: Meanings = {
         "seed": "of the draws",
         "schema": "the format",
     },
-    "StoredDrawn": {
+    "StoredNoiseCall": {
         "place": "in the code: file and line",
         "call": "that draws",
         "first": "its law, scale and first values on the first dataset; empty where it draws nothing",
         "second": "the same on the second",
         "differs": "what is not the same on both: number, law, scale, shape, order",
     },
-    "StoredPart": {
+    "StoredOutputPart": {
         "name": "of a part of the output",
         "first": "what came out on the first dataset",
         "second": "what came out on the second",

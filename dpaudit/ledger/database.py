@@ -244,8 +244,8 @@ class Database:
         `LedgerWriteFailed` where the disk is full, fails, or another process keeps the file locked.
         """
         with self._lock, self._translated():
-            connection = self._connection
-            if _inside(connection):
+            connection, inside = self._connection, self._connection.in_transaction
+            if inside:
                 yield connection
                 return
             connection.execute("BEGIN IMMEDIATE")
@@ -253,7 +253,7 @@ class Database:
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
-                if _inside(connection):  # some errors of SQLite have rolled back already
+                if connection.in_transaction:  # some errors of SQLite have rolled back already
                     with suppress(sqlite3.Error):  # the first error is the one to raise
                         connection.execute("ROLLBACK")
                 raise
@@ -385,7 +385,7 @@ class Database:
             version = self._connection.execute("PRAGMA user_version").fetchone()[0]
             tables = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         finally:
-            if _inside(self._connection):
+            if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
         if application == APPLICATION and version >= 1:
             return int(version)
@@ -418,7 +418,3 @@ class Database:
                 if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > until:
                     raise
                 time.sleep(0.01)
-
-
-def _inside(connection: sqlite3.Connection) -> bool:
-    return connection.in_transaction

@@ -84,14 +84,14 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     return table(COLUMNS, *itertools.starmap(row, itertools.zip_longest(suite.entries, suite.holm(), records)))
 
 
-def table(*rows: Iterable[object], longest: int = LONGEST_DATA) -> str:
+def table(*rows: Iterable[object], longest: int = LONGEST_DATA, quoting: Any = csv.QUOTE_NONNUMERIC) -> str:
     """Rows as CSV (RFC 4180, lines end in a line feed): text quoted, each cell made harmless.
 
     >>> table(["=cmd", 0.5, None])
     '"\\'=cmd",0.5,""\\n'
     """
     file = io.StringIO()
-    writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    writer = csv.writer(file, quoting=quoting, lineterminator="\n")
     writer.writerows([cell(value, longest) for value in row] for row in rows)
     return file.getvalue()
 

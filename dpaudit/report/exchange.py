@@ -1,4 +1,4 @@
-"""Formats that other programs read: JSON, JUnit XML and SARIF 2.1.0.
+"""Formats that other programs read: JSON, JUnit XML and SARIF 2.1.0; and a badge.
 
 JSON is the record: one result is exactly what `AuditResult.save` writes, a suite holds its results whole.
 
@@ -9,6 +9,8 @@ of a file have one name in one class: readers take the second for a rerun of the
 SARIF has the findings of a suite for code scanning, each at the line of its mechanism. What breaks a build is an
 `error`; an accepted finding is suppressed and only a `note`, as code scanning knows no suppressions. URIs are relative
 to the folder that dpaudit was called in, which should be the root of the repository.
+
+Nothing of the badge is green, as not refuted is not proved.
 """
 
 import hashlib
@@ -25,15 +27,19 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from dpaudit.account import Level, account, templates
 from dpaudit.account.suites import (
+    ACCEPTED,
+    BITS_ODD,
     BROKEN_REPORT,
     EXIT_CODES,
     EXPIRED,
     LED,
     MISSED,
+    NO_RESULT,
     NO_VERDICT,
     NOTE,
     POWERLESS,
     REFUTED,
+    REFUTED_ODD,
     RULES,
     SUSPECTED,
     FindingRule,
@@ -64,6 +70,9 @@ FINGERPRINT = "dpauditFinding/v1"
 TRACKED = "primaryLocationLineHash"  # the only key that GitHub compares; two findings of one line differ in it
 SUCCESSFUL = (0, 1, 4)  # exit codes of a run in which every audit came to a verdict
 HERE = "."  # where nothing says which file a finding is about
+
+RED, AMBER, GREY, BLUE, LABEL = "#b3261e", "#8a5a00", "#57606a", "#1f5fa8", "#24292f"  # white on each is readable
+HEIGHT, PAD, LETTER = 20, 8, 6.2  # pixels
 
 
 def json_result(result: AuditResult) -> str:
@@ -303,3 +312,34 @@ def _utc(started: object) -> str | None:
     except ValueError:
         return None
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if time.tzinfo is not None else None
+
+
+def badge_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
+    """The badge of a suite."""
+    days, versions = of_all(suite, "started"), of_all(suite, "version") or [f"dpaudit {__version__}"]
+    label = f"{' and '.join(versions[:2])}{' and others' * (len(versions) > 2)}"
+    told = account(suite, Level.HEADLINE).headline
+    words = kind_of(suite.entries[0]).partition(",")[0] if len(suite.entries) == 1 else told.partition(";")[0]
+    words += f", {days[0]}" if days else ""
+    widths = [2 * PAD + LETTER * len(text) for text in (label, words)]
+    size = {"width": f"{sum(widths):g}", "height": str(HEIGHT)}
+    whole = Element("svg", {"xmlns": "http://www.w3.org/2000/svg", **size, "role": "img", "aria-label": words})
+    SubElement(whole, "title").text = f"{label}: {words}; {told}"
+    style = {"fill": "#fff", "font-family": "Verdana,DejaVu Sans,sans-serif", "font-size": "11"}
+    at = 0.0
+    for text, width, colour in zip((label, words), widths, (LABEL, _colour(suite)), strict=True):
+        SubElement(whole, "rect", {"x": f"{at:g}", "width": f"{width:g}", "height": str(HEIGHT), "fill": colour})
+        place = {"x": f"{at + PAD:g}", "y": "14", "textLength": f"{width - 2 * PAD:g}"}  # in any font
+        SubElement(whole, "text", {**place, "lengthAdjust": "spacingAndGlyphs", **style}).text = text
+        at += width
+    indent(whole, " ")
+    return tostring(whole, encoding="unicode") + "\n"
+
+
+def _colour(suite: SuiteResult) -> str:
+    kinds = set(map(kind_of, suite.entries))
+    if kinds & {REFUTED_ODD, BITS_ODD}:
+        return RED
+    if not kinds or NO_RESULT in kinds:
+        return GREY
+    return AMBER if suite.exit_code or ACCEPTED in kinds else BLUE

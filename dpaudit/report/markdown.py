@@ -1,4 +1,4 @@
-"""Markdown: the account of a finding level by level; a suite in 30 lines, and with all its accounts.
+"""Markdown: the account of a finding level by level; a suite in 30 lines, and with all its accounts. And plain text.
 
 Every text passes through `escape` or stands in a code block, so that no name can open a tag, a link, a cell
 or a heading.
@@ -163,3 +163,13 @@ def listed(sentences: Iterable[str], mark: str = "- ") -> list[str]:
 def page(*blocks: Sequence[str]) -> str:
     """Blocks of lines with an empty line between them."""
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def text_result(result: AuditResult) -> str:
+    """The account of one result, all that was done."""
+    return f"{account(result, Level.DETAIL)}\n"
+
+
+def text_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
+    """The account of the suite, and below it that of each audit, all that was done."""
+    return "\n".join(f"{account(each, Level.DETAIL)}\n" for each in (suite, *suite.entries))

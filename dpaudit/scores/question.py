@@ -18,7 +18,7 @@ from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.scores import one_run
 from dpaudit.scores.counts import AttackCounts, epsilon_of_mu, roc, side
-from dpaudit.scores.designs import EVERY, Design, FewRuns, ManyRun, OneRun, Steps
+from dpaudit.scores.designs import EVERY, Design, ManyRun, OneRun, Steps
 from dpaudit.scores.few import Evidence, begin
 from dpaudit.scores.one_run import Guesses
 from dpaudit.scores.result import MODEL, Estimate
@@ -174,30 +174,24 @@ class ScoresQuestion:
         return whole / 2.0 if self.interval == "two-sided" else whole
 
     @property
-    def threshold(self) -> float | str | None:
-        """The design's threshold, where it has one."""
-        return None if isinstance(self.design, FewRuns | Steps) else self.design.threshold
-
-    @property
     def known(self) -> bool:
         """Whether one rule was known before the scores were."""
-        return self.given_counts is not None or isinstance(self.threshold, float)
+        return self.given_counts is not None or isinstance(self.design.threshold, float)
 
     @property
     def every(self) -> bool:
         """Whether every threshold is paid for."""
-        return self.given_counts is None and self.threshold == EVERY
+        return self.given_counts is None and self.design.threshold == EVERY
 
     @property
     def several(self) -> bool:
         """Whether the answer is a median over several splits."""
-        return isinstance(self.design, ManyRun) and self.design.splits > 1
+        return self.design.splits > 1
 
     @property
     def event(self) -> str:
         """The guesses that are compared, or made: "in", "out" or "both"."""
-        own = None if isinstance(self.design, FewRuns | Steps) else self.design.event
-        return own or ("in" if self.known else "both")
+        return self.design.event or ("in" if self.known else "both")
 
     def estimate(
         self, method: str, label: str, assumption: str, detail: Mapping[str, Any] | None = None, **values: Any
@@ -221,8 +215,8 @@ class ScoresQuestion:
         """The rules to judge with their counts: one, or one for each split; a split too where none is needed."""
         if self.given_counts is not None:
             return (JudgedRule(None, self.given_counts, self.event, self.delta),)
-        if isinstance(self.threshold, float):
-            rule = ThresholdRule(self.threshold, offset=self.delta)
+        if isinstance(self.design.threshold, float):
+            rule = ThresholdRule(self.design.threshold, offset=self.delta)
             return (JudgedRule(rule, rule.counts(self.inside, self.outside), self.event, self.delta),)
         if self.rows is not None:
             return (JudgedRule(None, self.evidence.halved, self.event, self.delta),)

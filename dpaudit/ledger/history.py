@@ -9,7 +9,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from dpaudit.account import Table
 from dpaudit.account.change import Half
@@ -17,7 +17,7 @@ from dpaudit.account.statements import verdict_text
 from dpaudit.base.files import FILE, FOLDER, found_at
 from dpaudit.base.numerals import bound, confidence_text, counted
 from dpaudit.base.quoting import clean
-from dpaudit.base.strict import stored, text_of
+from dpaudit.base.strict import by_fields, text_of
 from dpaudit.base.validate import exact
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger.results import DIRTY, Ledger, LedgerRecord, subject_text
@@ -33,10 +33,6 @@ MAGIC = b"SQLite format 3\x00"
 FEW = 5  # commits that a message names
 SHORT = 12  # digits of a commit in a table
 HEADER = ("date", "commit", "runs", "claimed", "certified", "confidence", "verdict", "source", "asked")
-FIELDS = (  # of a record, in the order in which a point has it
-    *("reference", "fingerprint", "started", "recorded", "commit", "version", "seed", "runs", "confidence"),
-    *("claimed", "lower", "epsilon_lower", "delta", "p_value", "verdict"),
-)
 
 Suites = Mapping[str, Any]  # rows of runs: which spec files each was of, and when it started
 
@@ -52,17 +48,16 @@ class HistoryPoint:
     record: LedgerRecord
     source_changed: bool | None
     question_changed: bool | None
+    _PARTS: ClassVar = ("record",)
+    _KEYS: ClassVar = (
+        *("audit", "reference", "fingerprint", "started", "recorded", "commit", "version", "seed", "runs"),
+        *("confidence", "claimed", "lower", "epsilon_lower", "delta", "p_value", "verdict"),
+        *("source_changed", "question_changed"),
+    )
 
     def to_dict(self) -> dict[str, Any]:
         """The point as `--format json` and the figure take it; infinity is the string "inf"."""
-        record = self.record
-        return {
-            "audit": record.name,
-            **{key: stored(getattr(record, key)) for key in FIELDS},
-            "started": record.started or record.recorded,
-            "source_changed": self.source_changed,
-            "question_changed": self.question_changed,
-        }
+        return by_fields(self, audit=self.record.name, started=self.record.started or self.record.recorded)
 
 
 def history(ledger: Ledger, mechanism: str) -> tuple[HistoryPoint, ...]:

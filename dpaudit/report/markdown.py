@@ -40,11 +40,13 @@ def account_page(told: Account, drawn: "Sequence[Drawing]" = (), prefix: str = "
     """
     shown = ((escape(each.title), escape(each.description), f"{prefix}{each.name}.svg") for each in drawn)
     figures = [[f"### {title}", "", text, "", f"![{title}]({file})"] for title, text, file in shown]
+    levels = {"The account": told.at(Level.DETAIL), "For the reviewer": told.at(Level.REVIEWER)}
+    chapters = [[[f"## {heading}"], *_chapters(parts, level=3)] for heading, parts in levels.items() if parts]
     return page(
         [f"# {escape(told.headline)}"],
         *_chapters(told.at(Level.PAGE_ONE)),
         *([["## Figures"], *figures] if figures else []),
-        *_by_level(told),
+        *itertools.chain(*chapters),
         *([[f"The record beside this page: [{record}]({record})"]] if record else []),
     )
 
@@ -94,15 +96,6 @@ def long_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     )
     told = account(suite)
     return "\n".join((f"# {escape(told.kind)}\n", account_page(told), *parts))
-
-
-def _by_level(told: Account, *, level: int = 2) -> list[list[str]]:
-    """What was done as one list, what a reviewer asks below it part by part."""
-    blocks = []
-    for heading, each in (("The account", Level.DETAIL), ("For the reviewer", Level.REVIEWER)):
-        if parts := told.at(each):
-            blocks += [[f"{'#' * level} {heading}"], *_chapters(parts, level=level + 1)]
-    return blocks
 
 
 def _chapters(parts: Sequence[Section], *, level: int = 2) -> list[list[str]]:

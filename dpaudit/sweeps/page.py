@@ -16,9 +16,9 @@ from dpaudit.base.numerals import confidence_text, counted, down, p_text
 from dpaudit.base.quoting import LONGEST_DATA, clean
 from dpaudit.base.validate import error_probability
 from dpaudit.errors import InvalidSpec
-from dpaudit.report.figures.study import certified_text, epsilon_text, is_beyond, is_refuted, together, truth
+from dpaudit.report.figures import study
 from dpaudit.scores.result import ESTIMATE
-from dpaudit.sweeps.rows import COLUMNS, PARAMETERS, columns, parameters_of
+from dpaudit.sweeps.rows import COLUMNS, columns, parameters_of
 
 Fields = Mapping[str, Any]
 MOST_REASONS = 6  # that a page lists, the most frequent first
@@ -48,7 +48,7 @@ NOT_SHOWN = (
 def sweep_headline(rows: Sequence[Fields]) -> str:
     """The one line of a sweep."""
     done = [row for row in rows if row["verdict"] is not None]
-    refuted = sum(map(is_refuted, done))
+    refuted = sum(map(study.is_refuted, done))
     kept, without = len(done) - refuted, len(rows) - len(done)
     return f"{counted(len(rows), 'point')}: {refuted} refuted, {kept} not refuted, {without} without verdict"
 
@@ -83,10 +83,10 @@ def chance(rows: Sequence[Fields]) -> str:
             f"With confidence={1.0 - math.floor(one * 10.0**digits) / 10.0**digits:.{digits}g} a point, all would hold "
             f"together with {JOINT:g}."
         )
-        if refuted := sum(map(is_refuted, done)):
-            holds = f"{sum(together(done)):,} of the {refuted:,} refutations hold together"
+        if refuted := sum(map(study.is_refuted, done)):
+            holds = f"{sum(study.together(done)):,} of the {refuted:,} refutations hold together"
             told.append(f"{holds}, with confidence {confidence_text(1.0 - each)} (Holm).")
-    if above := sum(map(is_beyond, done)):
+    if above := sum(map(study.is_beyond, done)):
         told.append(f"Above the exact loss: {counted(above, 'bound')}, wrong as a few by chance may be.")
     return " ".join(told)
 
@@ -114,8 +114,8 @@ def sweep_row(row: Fields) -> str:
         return f"{what}: no verdict: {clean(row['error'] or 'no reason was recorded', LONGEST_DATA)}"
     # trainings and scores are no runs
     spent = f" on {row['runs_used']:,} runs" if row["runs"] and row["runs_used"] else ""
-    verdict = "REFUTED" if is_refuted(row) else "not refuted"
-    return f"{what}: {row['claim']} {verdict}, {certified_text(row)}{spent}"
+    verdict = "REFUTED" if study.is_refuted(row) else "not refuted"
+    return f"{what}: {row['claim']} {verdict}, {study.certified_text(row)}{spent}"
 
 
 # --- its tables and figures ---
@@ -135,7 +135,7 @@ def mechanisms_table(rows: Sequence[Fields]) -> Table:
 
 def points_table(rows: Sequence[Fields]) -> Table:
     """A row for each of the first points; what is the same at all of them stands in the note, once."""
-    held = zip(rows[:MOST_POINTS], together(rows), strict=False)
+    held = zip(rows[:MOST_POINTS], study.together(rows), strict=False)
     cells = [{name: cell({**row, "alone": not holds}) for name, cell in POINTS.items()} for row, holds in held]
     same = [name for name in ALIKE if len({row[name] for row in cells}) == 1 and len(cells) > 1]
     shown = [name for name in POINTS if name not in same and any(row[name] for row in cells)]
@@ -153,7 +153,7 @@ def points_table(rows: Sequence[Fields]) -> Table:
 def columns_table(rows: "Rows") -> Table:
     """What each column of the file means."""
     known = COLUMNS | {ESTIMATE: "epsilon that the scores of an attack show: an estimate, which certifies nothing"}
-    meanings = {name: known.get(name, OF_KEYWORD + name.removeprefix(PARAMETERS)) for name in columns(rows)}
+    meanings = {name: known.get(name, OF_KEYWORD + name.removeprefix(study.PARAMETERS)) for name in columns(rows)}
     return Table(f"The columns of {TABLE}", ("column", "meaning"), tuple(meanings.items()))
 
 
@@ -166,8 +166,8 @@ def _median(group: Sequence[Fields], part: Callable[[Fields], Any], whole: Calla
 
 def verdict_text(row: Fields) -> str:
     """The verdict, whether it stands `alone` (Holm), and whether the bound is above the exact loss."""
-    alone = ", alone" * (is_refuted(row) and row["alone"])
-    return (row["verdict"] or "no verdict").lower().replace("_", " ") + alone + ", above exact" * is_beyond(row)
+    alone = ", alone" * (study.is_refuted(row) and row["alone"])
+    return (row["verdict"] or "no verdict").lower().replace("_", " ") + alone + ", above exact" * study.is_beyond(row)
 
 
 def _claimed(group: Sequence[Fields]) -> str:
@@ -184,10 +184,10 @@ def _given(row: Fields) -> str:
 MECHANISMS: dict[str, Callable[[Sequence[Fields]], str]] = {  # columns of the table of mechanisms
     "points": lambda group: str(len(group)),
     "claimed epsilon": _claimed,
-    "refuted": lambda group: str(sum(map(is_refuted, group))),
-    "above exact": lambda group: str(sum(map(is_beyond, group)) or ""),
-    "certified / exact": lambda group: _median(group, itemgetter("epsilon_lower"), truth),
-    "exact / claimed": lambda group: _median(group, truth, itemgetter("claimed_epsilon")),
+    "refuted": lambda group: str(sum(map(study.is_refuted, group))),
+    "above exact": lambda group: str(sum(map(study.is_beyond, group)) or ""),
+    "certified / exact": lambda group: _median(group, itemgetter("epsilon_lower"), study.truth),
+    "exact / claimed": lambda group: _median(group, study.truth, itemgetter("claimed_epsilon")),
     "proved": lambda group: str(sum(row["proved"] is not None for row in group)),
     "without verdict": lambda group: str(sum(row["verdict"] is None for row in group)),
 }
@@ -199,11 +199,11 @@ POINTS: dict[str, Callable[[Fields], str]] = {  # columns of the table of points
     "procedure": lambda row: clean(", ".join(filter(None, (row["certifier"], row["stopping"])))),
     "seed": lambda row: str(row["base_seed"]),
     "verdict": verdict_text,
-    "certified": lambda row: certified_text(row) if row["verdict"] else clean(row["error"] or "", 200),
+    "certified": lambda row: study.certified_text(row) if row["verdict"] else clean(row["error"] or "", 200),
     "claimed epsilon": lambda row: "" if row["claimed_epsilon"] is None else f"{row['claimed_epsilon']:.4g}",
     "estimate": lambda row: "" if row.get(ESTIMATE) is None else f"{row[ESTIMATE]:.3g}",
-    "exact": lambda row: epsilon_text(truth(row)),
-    "proved": lambda row: epsilon_text(row["proved"]),
+    "exact": lambda row: study.epsilon_text(study.truth(row)),
+    "proved": lambda row: study.epsilon_text(row["proved"]),
     "at delta": lambda row: "" if not row["delta"] else f"{row['delta']:.3g}",
     "p-value": lambda row: "" if row["p_value"] is None else p_text(row["p_value"]),
 }
@@ -259,8 +259,6 @@ def growing(folder: Path | None) -> Callable[[dict[str, Any]], None]:
 
 def drawings(rows: Rows) -> Iterator[Any]:
     """The figures that the table has something for, those by runs where there are several numbers of them."""
-    from dpaudit.report.figures import study
-
     sizes = {row["runs"] for row in rows if row["verdict"] is not None} - {None}
     stopped = any(row["stopping"] == "anytime" for row in rows)
     for name, draw in zip(KINDS, study.KINDS, strict=True):

@@ -17,6 +17,7 @@ from dpaudit.data import AdjacentPair
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import Command, Imported
+from dpaudit.report.figures.study import PARAMETERS
 from dpaudit.results.bounds import RIGOROUS, Arithmetic, Label, UpperBound, sure
 from dpaudit.results.result import AuditResult, fingerprint
 from dpaudit.scores.result import ESTIMATE, OWN, Estimate
@@ -67,7 +68,6 @@ def _target(mechanism: Any) -> Any:
 
 
 ASKED = ("runs", "confidence", "certifier", "selector", "stopping", "seed")  # options that are columns
-PARAMETERS = "parameters."  # before the name of a mechanism's keyword, so that no keyword hides a column
 COLUMNS: dict[str, str] = {
     "point": "number of the point in the grid, from 1",
     "mechanism": "name of the mechanism",

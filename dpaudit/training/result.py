@@ -171,21 +171,14 @@ def meanings(result: TrainingResult) -> dict[str, str]:
     return wording.MEANINGS | {CERTIFIED: certified}
 
 
-def asked(result: TrainingResult) -> dict[str, str]:
-    """What was trained, with which canaries and coins, and for which evidence."""
+def trained(result: TrainingResult) -> str:
+    """What was trained, with which canaries and coins, and what was put in."""
     used = counted(result.trainings_used, "training")
     if result.trainings_used < result.trainings:
         used += f" of at most {result.trainings:,}"
     coins = "a fair coin of its own for each" + ("" if result.steps is None else f" at each of {result.steps:,} steps")
-    evidence = wording.judged(None, result.deciding)
-    if result.e_values:
-        needed = 1.0 / (1.0 - result.confidence)
-        evidence = f"largest e-value {max(result.e_values):.4g} against the claim; from {needed:.4g} on refuted"
-    return {
-        "trained": f"{used}, {counted(result.canaries, 'canary', 'canaries')}, {coins}; seed {result.seed}",
-        "inserted": result.inserted,
-        "evidence": evidence,
-    }
+    made = f"{used}, {counted(result.canaries, 'canary', 'canaries')}, {coins}; seed {result.seed}"
+    return f"{sentence(made)} {sentence(result.inserted or 'the caller gave no words for what was inserted')}"
 
 
 def scores(result: TrainingResult) -> str:
@@ -237,8 +230,10 @@ def _drawings(result: TrainingResult) -> tuple[Drawing, ...]:
 @account.register
 def _of_training(result: TrainingResult, up_to: Level = Level.REVIEWER) -> Account:
     """What was found, on three lines; what was asked and done, and what the test of dependence can say."""
-    done = asked(result)
-    done["inserted"] = done["inserted"] or "the caller gave no words for what was inserted"
+    evidence = wording.judged(None, result.deciding)
+    if result.e_values:
+        needed = 1.0 / (1.0 - result.confidence)
+        evidence = f"largest e-value {max(result.e_values):.4g} against the claim; from {needed:.4g} on refuted"
     promise = f"{result.claim.short}. It promises: {result.claim.promise('its neighbour')}."
     untested = (*map(sentence, result.not_tested), NO_BITS, NEVER)
     seen = "" if result.dependence is None else sentence(result.dependence.words)
@@ -252,8 +247,8 @@ def _of_training(result: TrainingResult, up_to: Level = Level.REVIEWER) -> Accou
     first, detail = Level.PAGE_ONE, Level.DETAIL
     sections = [
         *line_sections(result.lines, meanings(result), "" if result.steps is None else STEP, MOST_STATEMENTS),
-        Section("trained", first, (f"{sentence(done['trained'])} {sentence(done['inserted'])}",)),
-        Section("evidence", first, (sentence(done["evidence"]),) if done["evidence"] else ()),
+        Section("trained", first, (trained(result),)),
+        Section("evidence", first, (sentence(evidence),) if evidence else ()),
         Section("dependence", first, (f"{seen.partition(';')[0].removesuffix('.')}.{blind}",) if seen else ()),
         wording.to_do(result, "The training as it was run here"),
         Section("not tested", first, (" ".join([*shown, *([f"And {counted(left, 'more thing')}."] * (left > 0))]),)),

@@ -23,15 +23,15 @@ Rates = Sequence[tuple[float, float]]  # false positives and false negatives of 
 
 
 def error_rates(
-    corners: Rates, band: Rates, band_name: str, claim: Claim | None, histogram: Histogram, text: str, *, log: bool
+    result: Decided, histogram: Histogram, band_name: str, claim: Claim | None, text: str, *, log: bool
 ) -> Drawing:
     """The ROC of the attack: what the scores show, limits of it, and the region that the claim allows.
 
-    `corners` are those of the empirical curve; `band` upper limits of both error rates at several thresholds, with
-    what they hold under as `band_name`; `text` says what rests on what. The certified bound is no curve here: it is one
-    about the mechanism, and not about these scores. Logarithmic axes show small rates.
+    The corners are those of the empirical curve; the band has upper limits of both error rates at several thresholds,
+    with what they hold under as `band_name`; `text` says what rests on what. The certified bound is no curve here: it
+    is one about the mechanism, and not about these scores. Logarithmic axes show small rates.
     """
-    least = min(0.1, 0.5 / max(histogram.runs_first, histogram.runs_second, 1))
+    corners, band, least = result.roc, result.band, min(0.1, 0.5 / max(histogram.runs_first, histogram.runs_second, 1))
     scale = Scale(least, 1.0, log=True) if log else Scale(0.0, 1.0)
     keys: Keys = (
         claim is not None and ("area", "allowed", "allowed by the claim"),
@@ -107,7 +107,7 @@ def pictures(result: Decided, claim: Claim | None, band_line: str, *, of: str, a
                 )
                 text += f"the line: {band_line}."
             for words, log in ((text, False), (LOGARITHMIC, True)):
-                drawn.append(error_rates(result.roc, band, limits, claim, histogram, words, log=log))
+                drawn.append(error_rates(result, histogram, limits, claim, words, log=log))
     if len(result.e_values) > 1:
         drawn.append(evidence(result.e_values, error_probability(confidence)))
     return tuple(drawn)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "dpaudit"
-TELLING = ("account", "cli", "report", "scores/account.py", "sweeps/sentences.py", "training/result.py", "options.py")
+TELLING = ("account", "cli", "report", "scores/result.py", "sweeps/page.py", "training/result.py", "options.py")
 TELLING += ("spec/reading.py", "base/validate.py", "claims/claim.py", "pytest_plugin")
 FEWEST_WORDS = 3
 

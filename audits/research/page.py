@@ -11,8 +11,8 @@ from audits.digest import made
 from audits.research.questions import DELTA, JOINT, Plan
 from audits.research.table import COLUMNS, by_mechanism, mechanisms_summary, published_summary
 from dpaudit.account import Account, Level, Section, Table
+from dpaudit.report import write_account
 from dpaudit.report.figures import Drawing
-from dpaudit.report.pages import write_account
 
 Row = dict[str, Any]
 TITLE = "Claimed, certified, exact and proved epsilon of the catalogue"

@@ -13,8 +13,7 @@ from dpaudit.cli.commands import RecordCommand
 from dpaudit.cli.options import chosen_questions, layers, say_error, show
 from dpaudit.errors import DpAuditError, at
 from dpaudit.execution.engine import Engine
-from dpaudit.report import slug
-from dpaudit.report.pages import write_page
+from dpaudit.report import slug, write_page
 from dpaudit.results.recorded import NoiseRecord
 from dpaudit.spec.questions import SpecQuestion, asked_of
 

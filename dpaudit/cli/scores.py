@@ -43,7 +43,7 @@ def audit_scores_command(call: AuditScoresCommand) -> int:
             result.save(call.json_path)
     show(str(result))
     if call.plot_path or folder is not None:
-        from dpaudit.report.pages import write_page
+        from dpaudit.report import write_page
 
         if call.plot_path:
             with writing("--plot", call.plot_path):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from dpaudit.base.files import NoSuchFile, write_text
 from dpaudit.base.quoting import clean
@@ -141,12 +141,10 @@ def quoted(text: str) -> str:
 def _acceptance(table: Any, place: str) -> Acceptance:
     if not isinstance(table, dict) or set(table) != set(KEYS):
         raise InvalidSpec(f"{place}: it must have the keys {', '.join(KEYS)}, and no other")
-    for key in KEYS[:3]:
-        if not isinstance(table[key], str):
-            raise InvalidSpec(f"{place}: {key} must be a text, got {clean(repr(table[key]))}")
-    for key in KEYS[3:]:
-        if not isinstance(table[key], date) or isinstance(table[key], datetime):
-            raise InvalidSpec(f"{place}: {key} must be a day, as 2026-03-01, got {clean(repr(table[key]))}")
+    for key, kind in get_type_hints(Acceptance).items():
+        if not isinstance(table[key], kind) or isinstance(table[key], datetime):
+            what = "a text" if kind is str else "a day, as 2026-03-01"
+            raise InvalidSpec(f"{place}: {key} must be {what}, got {clean(repr(table[key]))}")
     return _checked(Acceptance(**table), f"{place}: reason")
 
 

@@ -185,13 +185,14 @@ def noise(old: AuditResult, new: AuditResult) -> RunNoise:
         return replace(blank, why_not="bets refuted the claim before any run was counted for a fixed bound")
     if old.claim.value is None and new.certificate.delta < old.certificate.delta:
         return replace(blank, why_not="the new bound holds at a smaller delta, where every epsilon is larger")
-    before = [each for each in _findings(old) if old.spec["pairs"][each.witness.pair]["distance"] == old.distance]
+    every = (old.main, *old.others)
+    before = [each for each in every if old.spec["pairs"][each.witness.pair]["distance"] == old.distance]
     limits = [loss_upper(each.evidence, each.claim, each.certificate.delta, error) for each in before]
     if any(limit is None for limit in limits):
         return replace(blank, why_not="the counts give no upper limit for a claim of this form")
     chance = RunNoise(error, max(limit for limit in limits if limit is not None))
     chance = replace(chance, new_upper=loss_upper(new.evidence, new.claim, new.certificate.delta, error))
-    event = _findings(new)[0]
+    event = new.main
     near = [each for each in before if same_place(each, event)]
     share = max((overlap(each, event) for each in near), default=0.0)
     if share >= 1.0:
@@ -269,15 +270,11 @@ def searched(result: AuditResult, pair: int) -> int:
         screened = screening_share(len(spec["pairs"]), pairs)
         share = spec["search_share"] or 1.0  # open: as many as were run
         planned = int(share * (1.0 - screened) * spec["runs"])
-        certified = sum(finding.evidence.runs for finding in _findings(result))
-        spent = result.runs_used - certified - int(screened * spec["runs"])  # fewer than planned where that is enough
+        # fewer than planned where that is enough
+        spent = result.runs_used - result.certifying_runs - int(screened * spec["runs"])
         return max(0, min(planned, spent)) // max(1, int(pairs))
     name = spec["pairs"][pair]["name"]
     return max((each.runs for each in result.explored if each.what == "pair" and each.name == name), default=0)
-
-
-def _findings(result: AuditResult) -> tuple[Finding, ...]:
-    return Finding(result.claim, result.witness, result.evidence, result.certificate), *result.others
 
 
 def _rates(evidence: Any, error: float) -> Limits:

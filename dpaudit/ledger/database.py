@@ -162,30 +162,24 @@ class LedgerLost(LedgerError):
 
 
 WHOLE = "what was recorded before is whole"
-CURES: tuple[tuple[str, type[LedgerError], str], ...] = (
-    ("SQLITE_FULL", LedgerWriteFailed, f"the disk is full; {WHOLE}: free space and go on"),
-    (
-        "SQLITE_BUSY",
-        LedgerWriteFailed,
-        f"another process has kept it locked for {PATIENCE_S:.0f} s; {WHOLE}: wait for that process, or end it",
-    ),
-    ("SQLITE_LOCKED", LedgerWriteFailed, f"it is locked; {WHOLE}: wait for the process that uses it, or end it"),
-    ("SQLITE_NOTADB", LedgerError, "it is not a ledger (no SQLite database); name another file"),
-    (
-        "SQLITE_CORRUPT",
-        LedgerError,
-        'it is damaged; restore a copy, or move it away: "sqlite3 FILE .recover" saves what can still be read',
-    ),
-    ("SQLITE_READONLY", LedgerError, "it is read-only; make it and its folder writable, or name another file"),
-    ("SQLITE_CANTOPEN", LedgerError, "it cannot be opened; name a file in a folder that can be read and written"),
-    ("SQLITE_PERM", LedgerError, "it must not be opened; change its permissions, or name another file"),
-    ("SQLITE_TOOBIG", LedgerWriteFailed, f"a record is larger than SQLite can hold; {WHOLE}"),
-    (
-        "SQLITE_IOERR",
-        LedgerWriteFailed,
-        f"the disk failed, or its quota is used up; {WHOLE}: look at the disk, then go on",
-    ),
-)
+CURES = {  # by what is raised: nothing was written, or the file cannot be used
+    LedgerWriteFailed: {
+        "SQLITE_FULL": f"the disk is full; {WHOLE}: free space and go on",
+        "SQLITE_BUSY": f"another process has kept it locked for {PATIENCE_S:.0f} s; {WHOLE}: "
+        "wait for that process, or end it",
+        "SQLITE_LOCKED": f"it is locked; {WHOLE}: wait for the process that uses it, or end it",
+        "SQLITE_TOOBIG": f"a record is larger than SQLite can hold; {WHOLE}",
+        "SQLITE_IOERR": f"the disk failed, or its quota is used up; {WHOLE}: look at the disk, then go on",
+    },
+    LedgerError: {
+        "SQLITE_NOTADB": "it is not a ledger (no SQLite database); name another file",
+        "SQLITE_CORRUPT": "it is damaged; restore a copy, or move it away: "
+        '"sqlite3 FILE .recover" saves what can still be read',
+        "SQLITE_READONLY": "it is read-only; make it and its folder writable, or name another file",
+        "SQLITE_CANTOPEN": "it cannot be opened; name a file in a folder that can be read and written",
+        "SQLITE_PERM": "it must not be opened; change its permissions, or name another file",
+    },
+}
 
 
 def ledger_error(error: sqlite3.Error | UnicodeDecodeError, path: str | os.PathLike[str]) -> LedgerError:
@@ -197,9 +191,10 @@ def ledger_error(error: sqlite3.Error | UnicodeDecodeError, path: str | os.PathL
     text = isinstance(error, UnicodeDecodeError)  # a name of a table, or a message about it, that is no text
     name = "SQLITE_CORRUPT" if text else getattr(error, "sqlite_errorname", None) or ""
     place = f"ledger {clean(path, 200)}"
-    for start, kind, cure in CURES:
-        if name.startswith(start):
-            return kind(f"{place}: {cure} ({clean(error)})")
+    for kind, cures in CURES.items():
+        for start, cure in cures.items():
+            if name.startswith(start):
+                return kind(f"{place}: {cure} ({clean(error)})")
     return LedgerError(f"{place}: {clean(error)}; name another file, or move this one away")
 
 
@@ -244,8 +239,8 @@ class Database:
         `LedgerWriteFailed` where the disk is full, fails, or another process keeps the file locked.
         """
         with self._lock, self._translated():
-            connection = self._connection
-            if _inside(connection):
+            connection, inside = self._connection, self._connection.in_transaction
+            if inside:
                 yield connection
                 return
             connection.execute("BEGIN IMMEDIATE")
@@ -253,7 +248,7 @@ class Database:
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
-                if _inside(connection):  # some errors of SQLite have rolled back already
+                if connection.in_transaction:  # some errors of SQLite have rolled back already
                     with suppress(sqlite3.Error):  # the first error is the one to raise
                         connection.execute("ROLLBACK")
                 raise
@@ -385,7 +380,7 @@ class Database:
             version = self._connection.execute("PRAGMA user_version").fetchone()[0]
             tables = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         finally:
-            if _inside(self._connection):
+            if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
         if application == APPLICATION and version >= 1:
             return int(version)
@@ -418,7 +413,3 @@ class Database:
                 if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > until:
                     raise
                 time.sleep(0.01)
-
-
-def _inside(connection: sqlite3.Connection) -> bool:
-    return connection.in_transaction

@@ -4,23 +4,24 @@ Either of these is a result, a suite, a folder of a report, a ledger, or a commi
 """
 
 import csv
-import io
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from dpaudit.account import Table
 from dpaudit.account.change import Half
 from dpaudit.account.statements import verdict_text
 from dpaudit.base.files import FILE, FOLDER, found_at
 from dpaudit.base.numerals import bound, confidence_text, counted
-from dpaudit.base.quoting import cell, clean
-from dpaudit.base.strict import stored, text_of
+from dpaudit.base.quoting import clean
+from dpaudit.base.strict import by_fields, text_of
 from dpaudit.base.validate import exact
 from dpaudit.errors import InvalidSpec
 from dpaudit.ledger.results import DIRTY, Ledger, LedgerRecord, subject_text
+from dpaudit.report.csv_ import table
 from dpaudit.results.display import Verdict
 from dpaudit.results.provenance import git
 from dpaudit.results.result import AuditResult, subject
@@ -32,10 +33,6 @@ MAGIC = b"SQLite format 3\x00"
 FEW = 5  # commits that a message names
 SHORT = 12  # digits of a commit in a table
 HEADER = ("date", "commit", "runs", "claimed", "certified", "confidence", "verdict", "source", "asked")
-FIELDS = (  # of a record, in the order in which a point has it
-    *("reference", "fingerprint", "started", "recorded", "commit", "version", "seed", "runs", "confidence"),
-    *("claimed", "lower", "epsilon_lower", "delta", "p_value", "verdict"),
-)
 
 Suites = Mapping[str, Any]  # rows of runs: which spec files each was of, and when it started
 
@@ -51,17 +48,16 @@ class HistoryPoint:
     record: LedgerRecord
     source_changed: bool | None
     question_changed: bool | None
+    _PARTS: ClassVar = ("record",)
+    _KEYS: ClassVar = (
+        *("audit", "reference", "fingerprint", "started", "recorded", "commit", "version", "seed", "runs"),
+        *("confidence", "claimed", "lower", "epsilon_lower", "delta", "p_value", "verdict"),
+        *("source_changed", "question_changed"),
+    )
 
     def to_dict(self) -> dict[str, Any]:
         """The point as `--format json` and the figure take it; infinity is the string "inf"."""
-        record = self.record
-        return {
-            "audit": record.name,
-            **{key: stored(getattr(record, key)) for key in FIELDS},
-            "started": record.started or record.recorded,
-            "source_changed": self.source_changed,
-            "question_changed": self.question_changed,
-        }
+        return by_fields(self, audit=self.record.name, started=self.record.started or self.record.recorded)
 
 
 def history(ledger: Ledger, mechanism: str) -> tuple[HistoryPoint, ...]:
@@ -106,24 +102,15 @@ def as_table(points: Sequence[HistoryPoint]) -> str:
     blocks = []
     for name in names(points):
         mine = [point for point in points if point.record.name == name]
-        rows = [HEADER, *map(_row, mine)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         head = f"{clean(name)}: {counted(len(mine), 'result')}, {clean(mine[-1].record.reference)}"
-        aligned = ([f"{text:<{width}}" for text, width in zip(row, widths, strict=True)] for row in rows)
-        lines = ["  ".join(row).rstrip() for row in aligned]
-        blocks.append("\n".join([head, *lines]))
+        blocks.append("\n".join([head, *Table(name, HEADER, tuple(map(_row, mine))).lines]))
     return "\n\n".join(blocks)
 
 
 def as_csv(points: Sequence[HistoryPoint]) -> str:
     """The points as CSV, numbers whole, text that a spreadsheet could compute made harmless."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
     dicts = [point.to_dict() for point in points]
-    writer.writerow(dicts[0])
-    for each in dicts:
-        writer.writerow(cell(value) for value in each.values())
-    return file.getvalue().rstrip("\n")
+    return table(dicts[0], *(each.values() for each in dicts), quoting=csv.QUOTE_MINIMAL).rstrip("\n")
 
 
 def as_json(points: Sequence[HistoryPoint]) -> str:

@@ -213,8 +213,6 @@ def now() -> str:
 def _values(result: AuditResult, run: str | None, number: int | None) -> dict[str, Any]:
     spec, certificate = result.spec, result.certificate
     mechanism = spec["mechanism"]
-    promised = result.claim.value
-    claimed = promised if promised is not None else result.claim.promised(certificate.delta)
     content = result.to_json()
 
     def recorded(key: str) -> str | None:
@@ -222,10 +220,11 @@ def _values(result: AuditResult, run: str | None, number: int | None) -> dict[st
         return None if value is None else storable(str(value))
 
     return {
+        **{name: getattr(certificate, name) for name in ("lower", "epsilon_lower", "delta", "p_value")},
+        **{key: recorded(key) for key in ("started", "commit", "version")},
         "run": run,
         "number": number,
         "recorded": now(),
-        "started": recorded("started"),
         "name": storable(result.name),
         "subject": subject_text(subject(spec)),
         "reference": storable(mechanism["reference"] or mechanism["name"]),
@@ -234,17 +233,11 @@ def _values(result: AuditResult, run: str | None, number: int | None) -> dict[st
         "spec_hash": spec_hash(spec),
         "pairs": digest(json.dumps(spec["pairs"], sort_keys=True)),
         "mechanism": mechanism["digest"],
-        "commit": recorded("commit"),
-        "version": recorded("version"),
         "seed": str(spec["seed"]),
         "runs": spec["runs"],
         "verdict": result.verdict.value,
-        "claimed": float(claimed),
-        "lower": certificate.lower,
-        "epsilon_lower": certificate.epsilon_lower,
-        "delta": certificate.delta,
+        "claimed": float(result.claim.promised(certificate.delta)),
         "confidence": float(spec["confidence"]),
-        "p_value": certificate.p_value,
         "content": content,
         "digest": digest(content),
     }

@@ -15,6 +15,8 @@ from dpaudit.base.quoting import clean
 from dpaudit.errors import InvalidSpec
 
 if TYPE_CHECKING:  # the command line reads `FORMATS` before it knows whether there is anything to report
+    from dpaudit.account import Account
+    from dpaudit.report.figures import Drawing
     from dpaudit.results.suite import SuiteEntry, SuiteResult
 
 LONGEST_SLUG = 60
@@ -65,8 +67,8 @@ FORMATS = {
         Format("junit", "exchange", "junit.xml", prefix="junit_"),
         Format("sarif", "exchange", "dpaudit.sarif", prefix="sarif_"),
         Format("csv", "csv_", "results.csv"),
-        Format("txt", "summary", "report.txt", single=True, prefix="text_"),
-        Format("badge", "summary", "badge.svg", prefix="badge_"),
+        Format("txt", "markdown", "report.txt", single=True, prefix="text_"),
+        Format("badge", "exchange", "badge.svg", prefix="badge_"),
     )
 }
 ALIASES = {"summary": "md"}  # names of earlier versions
@@ -126,8 +128,6 @@ def write_report(report: Any, path: str | os.PathLike[str]) -> Path:
 
     if Path(path).is_dir() or "." not in Path(path).name:
         if not isinstance(report, AuditResult | SuiteResult):
-            from dpaudit.report.pages import write_page
-
             render(report, FORMATS["txt"])  # what has no report is refused before a folder is made
             return write_page(report, path)[-1]
         write_suite(report if isinstance(report, SuiteResult) else SuiteResult.of([report]), path)
@@ -160,6 +160,47 @@ def write_suite(
     if failed:
         raise failed[0]
     return [path for paths in written.values() for path in paths]
+
+
+def write_page(finding: Any, folder: str | os.PathLike[str]) -> list[Path]:
+    """Writes the page of a finding that is no audit: the record, figures as SVG, Markdown, HTML; the paths, HTML last.
+
+    Their names are made of its kind. A finding with a `write` of its own writes itself.
+    """
+    if hasattr(finding, "write"):
+        paths: list[Path] = finding.write(folder)
+        return paths
+    from dpaudit.account import account
+    from dpaudit.base.strict import text_of
+    from dpaudit.report.figures import drawings
+
+    stem, told = type(finding).__name__.removesuffix("Result").lower(), account(finding)
+    stored = [text_of(finding.to_dict())] if hasattr(finding, "to_dict") else []
+    record = [write_text(Path(folder, f"{stem}.json"), text) for text in stored]
+    name = "".join(each.name for each in record)
+    return [*record, *write_account(told, drawings(finding), folder, stem, name, f"{stem}-")]
+
+
+def write_account(
+    told: "Account",
+    drawn: "Sequence[Drawing]",
+    folder: str | os.PathLike[str],
+    stem: str,
+    record: str,
+    prefix: str = "",
+    suffixes: Sequence[str] = (".svg",),
+) -> list[Path]:
+    """Writes the figures, with a `prefix` to their names, and the account in Markdown and HTML; the paths, HTML last.
+
+    `record` is the file beside them that has all numbers.
+    """
+    from dpaudit.report.html import render_account
+    from dpaudit.report.markdown import account_page
+
+    where = Path(folder)
+    paths = [each.save(where / f"{prefix}{each.name}{suffix}") for each in drawn for suffix in suffixes]
+    paths.append(write_text(where / f"{stem}.md", account_page(told, drawn, prefix, record)))
+    return [*paths, write_text(where / f"{stem}.html", render_account(told, drawn, record=record))]
 
 
 def record_names(suite: "SuiteResult") -> tuple[str | None, ...]:

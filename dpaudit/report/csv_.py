@@ -84,14 +84,14 @@ def render_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     return table(COLUMNS, *itertools.starmap(row, itertools.zip_longest(suite.entries, suite.holm(), records)))
 
 
-def table(*rows: Iterable[object], longest: int = LONGEST_DATA) -> str:
+def table(*rows: Iterable[object], longest: int = LONGEST_DATA, quoting: Any = csv.QUOTE_NONNUMERIC) -> str:
     """Rows as CSV (RFC 4180, lines end in a line feed): text quoted, each cell made harmless.
 
     >>> table(["=cmd", 0.5, None])
     '"\\'=cmd",0.5,""\\n'
     """
     file = io.StringIO()
-    writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    writer = csv.writer(file, quoting=quoting, lineterminator="\n")
     writer.writerows([cell(value, longest) for value in row] for row in rows)
     return file.getvalue()
 
@@ -119,18 +119,16 @@ def _told_of(result: AuditResult) -> dict[str, object]:
     spec, certificate, witness, e = result.spec, result.certificate, result.witness, result.evidence
     mechanism, bits = spec["mechanism"], result.representation
     upper = None if result.bracket is None else result.upper
-    return {
+    return {  # what has the name of its column first
+        **{name: getattr(result, name) for name in ("distance", "runs_used", "reproducible", "unseen", "unpaired")},
+        **{name: getattr(certificate, name) for name in ("lower", "epsilon_lower", "delta", "p_value")},
+        **{name: result.provenance.get(name) for name in ("commit", "version", "started")},
         "claim": spec["claim"]["form"],
         "claimed": result.claim.promised(certificate.delta),
         "parameter": result.claim.parameter,
         "claimed_delta": result.claim.to_dict().get("delta"),
         "relation": spec["claim"]["relation"],
-        "distance": result.distance,
-        "lower": certificate.lower,
-        "epsilon_lower": certificate.epsilon_lower,
-        "delta": certificate.delta,
         "confidence": spec["confidence"],
-        "p_value": certificate.p_value,
         "epsilon_upper": None if upper is None else upper.epsilon_upper,
         "upper_kind": None if upper is None else upper.label.value,
         "representation": None if bits is None else "refuted" if bits.certificate.refuted else "not refuted",
@@ -142,18 +140,13 @@ def _told_of(result: AuditResult) -> dict[str, object]:
         "hits_other": None if isinstance(e, Binned) else e.hits_q,
         "runs_other": e.runs_q,
         "runs_asked": spec["runs"],
-        "runs_used": result.runs_used,
         "seed": spec["seed"],
-        "reproducible": result.reproducible,
         "mechanism": mechanism["name"],
         "reference": mechanism["reference"],
         "digest": mechanism["digest"],
-        **{key: result.provenance.get(key) for key in ("commit", "version", "started")},
         "fingerprint": fingerprint(result),
         "spec_hash": spec_hash(spec),
         "adjacency": "on trust" if result.further_apart else result.shown or "on trust",
-        "unseen": result.unseen,
-        "unpaired": result.unpaired,
         "diagnosis": None if result.diagnosis is None else result.diagnosis.kind,
         "supposes": result.condition,
     }

@@ -19,7 +19,7 @@ from dpaudit.results.bounds import Bracket
 from dpaudit.results.recorded import NoiseRecord
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteResult
-from dpaudit.scores.result import Estimate, ScoresResult
+from dpaudit.scores.result import Decided, Estimate
 
 MOST_ROWS = 60  # of a table in a notebook
 
@@ -110,12 +110,7 @@ def _of_record(record: NoiseRecord) -> Rows:
 
 
 @frame_rows.register
-def _of_scores(result: ScoresResult) -> Rows:
-    return of_estimates(result.estimates)
-
-
-def of_estimates(estimates: Sequence[Estimate]) -> Rows:
-    """A row for each estimate."""
+def _of_estimates(result: Decided) -> Rows:
     keys = [each.name for each in fields(Estimate) if each.name != "detail"]
-    values = [{key: getattr(each, key) for key in ("line", *keys)} for each in estimates]
+    values = [{key: getattr(each, key) for key in ("line", *keys)} for each in result.stated]
     return Rows(values, reals=("value", "lower", "upper", "delta", "confidence", "p_value"))

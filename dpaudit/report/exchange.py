@@ -1,4 +1,4 @@
-"""Formats that other programs read: JSON, JUnit XML and SARIF 2.1.0.
+"""Formats that other programs read: JSON, JUnit XML and SARIF 2.1.0; and a badge.
 
 JSON is the record: one result is exactly what `AuditResult.save` writes, a suite holds its results whole.
 
@@ -9,6 +9,8 @@ of a file have one name in one class: readers take the second for a rerun of the
 SARIF has the findings of a suite for code scanning, each at the line of its mechanism. What breaks a build is an
 `error`; an accepted finding is suppressed and only a `note`, as code scanning knows no suppressions. URIs are relative
 to the folder that dpaudit was called in, which should be the root of the repository.
+
+Nothing of the badge is green, as not refuted is not proved.
 """
 
 import hashlib
@@ -23,30 +25,7 @@ from typing import Any
 from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from dpaudit.account import Level, account, templates
-from dpaudit.account.suites import (
-    BROKEN_REPORT,
-    EXIT_CODES,
-    EXPIRED,
-    LED,
-    MISSED,
-    NO_VERDICT,
-    NOTE,
-    POWERLESS,
-    REFUTED,
-    RULES,
-    SUSPECTED,
-    FindingRule,
-    Reported,
-    flat,
-    kind_of,
-    of_all,
-    reported,
-    reviewed_line,
-    row_of,
-    suite_headline,
-    suite_line,
-)
+from dpaudit.account import Level, account, suites, templates
 from dpaudit.base.quoting import clean
 from dpaudit.base.strict import text_of
 from dpaudit.report import inside, spec_of
@@ -64,6 +43,9 @@ FINGERPRINT = "dpauditFinding/v1"
 TRACKED = "primaryLocationLineHash"  # the only key that GitHub compares; two findings of one line differ in it
 SUCCESSFUL = (0, 1, 4)  # exit codes of a run in which every audit came to a verdict
 HERE = "."  # where nothing says which file a finding is about
+
+RED, AMBER, GREY, BLUE, LABEL = "#b3261e", "#8a5a00", "#57606a", "#1f5fa8", "#24292f"  # white on each is readable
+HEIGHT, PAD, LETTER = 20, 8, 6.2  # pixels
 
 
 def json_result(result: AuditResult) -> str:
@@ -90,11 +72,13 @@ def junit_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     """A suite as one `testsuite`, in the order of its audits."""
     cases = [_case(entry) for entry in suite.entries]
     if not cases:
-        cases.append(_bare_case(TOOL, TOOL, "error", NO_VERDICT, suite_headline(suite)))
+        cases.append(_bare_case(TOOL, TOOL, "error", suites.NO_VERDICT, suites.suite_headline(suite)))
     for each in suite.reviewed:
         if each.expired:
             name = clean(each.acceptance.finding)
-            cases.append(_bare_case(name, ACCEPTED_CLASS, "failure", EXPIRED, flat(reviewed_line(each))))
+            cases.append(
+                _bare_case(name, ACCEPTED_CLASS, "failure", suites.EXPIRED, suites.flat(suites.reviewed_line(each)))
+            )
     _number_names(cases)
     shared = {"tests": str(len(cases))}
     for kind, plural in (("failure", "failures"), ("error", "errors")):
@@ -106,7 +90,7 @@ def junit_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     begun = {"timestamp": clean(min(started))} if started else {}  # the first of the audits
     inner = SubElement(root, "testsuite", {**shared, **skipped, **spent, **begun})
     properties = SubElement(inner, "properties")
-    for name, value in (("suite", suite_headline(suite)), ("exit code", str(suite.exit_code))):
+    for name, value in (("suite", suites.suite_headline(suite)), ("exit code", str(suite.exit_code))):
         SubElement(properties, "property", {"name": name, "value": value})
     inner.extend(cases)
     indent(root, " ")
@@ -115,27 +99,27 @@ def junit_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
 
 def _case(entry: SuiteEntry) -> Element:
     case = Element("testcase", {"name": clean(entry.name), "classname": _class(entry), "time": f"{_wall(entry):.3f}"})
-    result, line = entry.result, flat(suite_line(entry))
+    result, line = entry.result, suites.flat(suites.suite_line(entry))
     if result is None:
-        _ending(case, "error", NO_VERDICT, line, line)
+        _ending(case, "error", suites.NO_VERDICT, line, line)
         return case
     if not entry.as_expected:
-        rule = REFUTED if result.refuted else MISSED
+        rule = suites.REFUTED if result.refuted else suites.MISSED
         _ending(case, "failure", rule, line, str(account(result, Level.DETAIL)))
     elif entry.exit_code or entry.error:
-        rule = SUSPECTED if kind_of(entry) == LED else BROKEN_REPORT
-        _ending(case, "error", POWERLESS if result.power_reached is False else rule, line, line)
+        rule = suites.SUSPECTED if suites.kind_of(entry) == suites.LED else suites.BROKEN_REPORT
+        _ending(case, "error", suites.POWERLESS if result.power_reached is False else rule, line, line)
     elif entry.covered:
         SubElement(case, "skipped", {"type": "accepted", "message": line}).text = str(account(result, Level.DETAIL))
     SubElement(case, "system-out").text = line
     return case
 
 
-def _ending(case: Element, kind: str, rule: FindingRule, message: str, whole: str) -> None:
+def _ending(case: Element, kind: str, rule: suites.FindingRule, message: str, whole: str) -> None:
     SubElement(case, kind, {"type": f"{rule.id} {rule.name}", "message": message}).text = whole
 
 
-def _bare_case(name: str, group: str, kind: str, rule: FindingRule, line: str) -> Element:
+def _bare_case(name: str, group: str, kind: str, rule: suites.FindingRule, line: str) -> Element:
     """A test case that says no more than how it ended."""
     case = Element("testcase", {"name": name, "classname": group, "time": "0.000"})
     _ending(case, kind, rule, line, line)
@@ -175,20 +159,20 @@ def sarif_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     named = dict(enumerate(itertools.islice(records, len(suite.entries))))
     sources = Counter(filter(None, map(spec_of, suite.entries)))  # most audits come from one
     place = max(sources, key=lambda source: (sources[source], source), default=HERE)
-    versions = of_all(suite, "version")
+    versions = suites.of_all(suite, "version")
     version = versions[0].removeprefix("dpaudit ") if len(versions) == 1 else __version__
     run = {
-        "tool": {"driver": {"name": "dpaudit", "version": version, "rules": list(map(_rule, RULES))}},
+        "tool": {"driver": {"name": "dpaudit", "version": version, "rules": list(map(_rule, suites.RULES))}},
         "invocations": [_invocation(suite)],
         "originalUriBaseIds": {ROOT: {"description": {"text": templates.FOLDER}}},
         "columnKind": "unicodeCodePoints",
-        "results": _numbered([_result(each, suite, place, named) for each in reported(suite)]),
-        "properties": {"summary": suite_headline(suite)},
+        "results": _numbered([_result(each, suite, place, named) for each in suites.reported(suite)]),
+        "properties": {"summary": suites.suite_headline(suite)},
     }
     return text_of({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
-def _rule(rule: FindingRule) -> dict[str, Any]:
+def _rule(rule: suites.FindingRule) -> dict[str, Any]:
     return {
         "id": rule.id,
         "name": rule.name,
@@ -201,11 +185,11 @@ def _rule(rule: FindingRule) -> dict[str, Any]:
 
 
 def _invocation(suite: SuiteResult) -> dict[str, Any]:
-    missing = [finding for finding in reported(suite) if finding.rule is NO_VERDICT]
+    missing = [finding for finding in suites.reported(suite) if finding.rule is suites.NO_VERDICT]
     entries: dict[str, Any] = {
         "executionSuccessful": suite.exit_code in SUCCESSFUL and not missing,
         "exitCode": suite.exit_code,
-        "exitCodeDescription": EXIT_CODES.get(suite.exit_code, "unknown"),
+        "exitCodeDescription": suites.EXIT_CODES.get(suite.exit_code, "unknown"),
     }
     begun = sorted(filter(None, (_utc(result.provenance.get("started")) for result in suite.results)))
     if begun:
@@ -218,14 +202,14 @@ def _invocation(suite: SuiteResult) -> dict[str, Any]:
     return entries
 
 
-def _result(finding: Reported, suite: SuiteResult, place: str, records: dict[int, str | None]) -> dict[str, Any]:
+def _result(finding: suites.Reported, suite: SuiteResult, place: str, records: dict[int, str | None]) -> dict[str, Any]:
     entry = None if finding.entry is None else suite.entries[finding.entry]
     named = json.dumps([finding.rule.id, entry and entry.name, entry and entry.source])  # of what has no witness
     mine = finding.fingerprint or hashlib.sha256(named.encode("ascii")).hexdigest()[:16]
     entries: dict[str, Any] = {
         "ruleId": finding.rule.id,
-        "ruleIndex": RULES.index(finding.rule),
-        "level": finding.rule.level if finding.accepted is None else NOTE,
+        "ruleIndex": suites.RULES.index(finding.rule),
+        "level": finding.rule.level if finding.accepted is None else suites.NOTE,
         "message": {"text": literal(finding.sentence)},
         "locations": [_location(entry, place)],
         "partialFingerprints": {FINGERPRINT: mine},
@@ -234,7 +218,7 @@ def _result(finding: Reported, suite: SuiteResult, place: str, records: dict[int
         answered = {"kind": "external", "status": "accepted", "justification": finding.justification}
         entries["suppressions"] = [answered]
     if entry is not None and (result := entry.result) is not None and finding.entry is not None:
-        _, _, _, certified, claimed, p_value = row_of(entry, result.certificate.p_value)
+        _, _, _, certified, claimed, p_value = suites.row_of(entry, result.certificate.p_value)
         entries["properties"] = {
             "audit": clean(result.name),
             "verdict": account(entry, Level.HEADLINE).stamp,
@@ -303,3 +287,34 @@ def _utc(started: object) -> str | None:
     except ValueError:
         return None
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if time.tzinfo is not None else None
+
+
+def badge_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
+    """The badge of a suite."""
+    days, versions = suites.of_all(suite, "started"), suites.of_all(suite, "version") or [f"dpaudit {__version__}"]
+    label = f"{' and '.join(versions[:2])}{' and others' * (len(versions) > 2)}"
+    told = account(suite, Level.HEADLINE).headline
+    words = suites.kind_of(suite.entries[0]).partition(",")[0] if len(suite.entries) == 1 else told.partition(";")[0]
+    words += f", {days[0]}" if days else ""
+    widths = [2 * PAD + LETTER * len(text) for text in (label, words)]
+    size = {"width": f"{sum(widths):g}", "height": str(HEIGHT)}
+    whole = Element("svg", {"xmlns": "http://www.w3.org/2000/svg", **size, "role": "img", "aria-label": words})
+    SubElement(whole, "title").text = f"{label}: {words}; {told}"
+    style = {"fill": "#fff", "font-family": "Verdana,DejaVu Sans,sans-serif", "font-size": "11"}
+    at = 0.0
+    for text, width, colour in zip((label, words), widths, (LABEL, _colour(suite)), strict=True):
+        SubElement(whole, "rect", {"x": f"{at:g}", "width": f"{width:g}", "height": str(HEIGHT), "fill": colour})
+        place = {"x": f"{at + PAD:g}", "y": "14", "textLength": f"{width - 2 * PAD:g}"}  # in any font
+        SubElement(whole, "text", {**place, "lengthAdjust": "spacingAndGlyphs", **style}).text = text
+        at += width
+    indent(whole, " ")
+    return tostring(whole, encoding="unicode") + "\n"
+
+
+def _colour(suite: SuiteResult) -> str:
+    kinds = set(map(suites.kind_of, suite.entries))
+    if kinds & {suites.REFUTED_ODD, suites.BITS_ODD}:
+        return RED
+    if not kinds or suites.NO_RESULT in kinds:
+        return GREY
+    return AMBER if suite.exit_code or suites.ACCEPTED in kinds else BLUE

@@ -1,4 +1,4 @@
-"""Markdown: the account of a finding level by level; a suite in 30 lines, and with all its accounts.
+"""Markdown: the account of a finding level by level; a suite in 30 lines, and with all its accounts. And plain text.
 
 Every text passes through `escape` or stands in a code block, so that no name can open a tag, a link, a cell
 or a heading.
@@ -40,11 +40,13 @@ def account_page(told: Account, drawn: "Sequence[Drawing]" = (), prefix: str = "
     """
     shown = ((escape(each.title), escape(each.description), f"{prefix}{each.name}.svg") for each in drawn)
     figures = [[f"### {title}", "", text, "", f"![{title}]({file})"] for title, text, file in shown]
+    levels = {"The account": told.at(Level.DETAIL), "For the reviewer": told.at(Level.REVIEWER)}
+    chapters = [[[f"## {heading}"], *_chapters(parts, level=3)] for heading, parts in levels.items() if parts]
     return page(
         [f"# {escape(told.headline)}"],
         *_chapters(told.at(Level.PAGE_ONE)),
         *([["## Figures"], *figures] if figures else []),
-        *_by_level(told),
+        *itertools.chain(*chapters),
         *([[f"The record beside this page: [{record}]({record})"]] if record else []),
     )
 
@@ -94,15 +96,6 @@ def long_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
     )
     told = account(suite)
     return "\n".join((f"# {escape(told.kind)}\n", account_page(told), *parts))
-
-
-def _by_level(told: Account, *, level: int = 2) -> list[list[str]]:
-    """What was done as one list, what a reviewer asks below it part by part."""
-    blocks = []
-    for heading, each in (("The account", Level.DETAIL), ("For the reviewer", Level.REVIEWER)):
-        if parts := told.at(each):
-            blocks += [[f"{'#' * level} {heading}"], *_chapters(parts, level=level + 1)]
-    return blocks
 
 
 def _chapters(parts: Sequence[Section], *, level: int = 2) -> list[list[str]]:
@@ -163,3 +156,13 @@ def listed(sentences: Iterable[str], mark: str = "- ") -> list[str]:
 def page(*blocks: Sequence[str]) -> str:
     """Blocks of lines with an empty line between them."""
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def text_result(result: AuditResult) -> str:
+    """The account of one result, all that was done."""
+    return f"{account(result, Level.DETAIL)}\n"
+
+
+def text_suite(suite: SuiteResult, records: Sequence[str | None] = ()) -> str:
+    """The account of the suite, and below it that of each audit, all that was done."""
+    return "\n".join(f"{account(each, Level.DETAIL)}\n" for each in (suite, *suite.entries))

@@ -1,6 +1,5 @@
 """Bounds on epsilon from the scores of a membership attack that was already made."""
 
-from dpaudit.scores import account as account
 from dpaudit.scores.audit import METHODS as METHODS
 from dpaudit.scores.audit import audit_scores as audit_scores
 from dpaudit.scores.counts import AttackCounts as AttackCounts

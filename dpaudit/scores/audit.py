@@ -349,17 +349,15 @@ def _result(question: ScoresQuestion, estimates: tuple[Estimate, ...]) -> Scores
     known = question.given_counts is not None
     sizes = (judged.counts.members, judged.counts.others) if known else (question.inside.size, question.outside.size)
     within = intervals.WITHIN if isinstance(design, ManyRun) else one_run.WITHIN
+    asked: dict[str, Any] = {name: getattr(question, name) for name in ("claim", "confidence", "interval", "seed")}
     return ScoresResult(
-        claim=question.claim,
+        **asked,
         design=design.name,
         assumption=within if question.rows is None else question.evidence.within,
         sizes=sizes,
         choice="counts of a rule that was fixed before" if known else str(design),
         rule=stored(judged.rule),
         counts=judged.counts,
-        confidence=question.confidence,
-        interval=question.interval,
-        seed=question.seed,
         estimates=estimates,
         roc=() if known else corners(question.inside, question.outside),
         band=() if known or not isinstance(design, ManyRun) else _band(question),

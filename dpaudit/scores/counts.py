@@ -7,7 +7,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.base.quoting import clean
+from dpaudit.base.strict import Written
 from dpaudit.claims import GaussianDP
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.observations import BINS, Histogram, counts_on, grid
@@ -25,7 +26,7 @@ MOST = 10**15  # of a count; sums over likely counts grow with its root
 
 
 @dataclass(frozen=True, slots=True)
-class AttackCounts:
+class AttackCounts(Written):
     """How often the attack guessed "in", on members (`tp`, `fn`) and on the others (`fp`, `tn`).
 
     `tp`, `fn` are the members guessed in and guessed out; `fp`, `tn` the non-members guessed in and guessed out.
@@ -82,10 +83,6 @@ class AttackCounts:
     def reversed(self) -> "AttackCounts":
         """The counts of the attack that says the opposite."""
         return AttackCounts(tp=self.fn, fp=self.tn, tn=self.fp, fn=self.tp)
-
-    def to_dict(self) -> dict[str, int]:
-        """The counts as JSON holds them."""
-        return asdict(self)
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "AttackCounts":
@@ -191,12 +188,6 @@ class Roc:
         """The number of non-members' scores."""
         return int(self.fp[-1])
 
-    @property
-    def corners(self) -> tuple[Any, Any]:
-        """(fpr, tpr) at the corners of the upper concave hull, in order; arrays of shape (corners,)."""
-        places = hull(self)
-        return self.fp[places] / self.others, self.tp[places] / self.members
-
 
 def roc(in_scores: Any, out_scores: Any) -> Roc:
     """The counts of every rule "in where the score is at least a threshold".
@@ -255,8 +246,10 @@ def histogram(inside: Any, outside: Any, feature: str = "score") -> Histogram:
 
 def corners(inside: Any, outside: Any) -> tuple[tuple[float, float], ...]:
     """(fpr, fnr) at the corners of the upper hull of the empirical ROC: an estimate that was chosen on these scores."""
-    x, y = roc(inside, outside).corners
-    return tuple(zip(x.tolist(), (1.0 - y).tolist(), strict=True))
+    curve = roc(inside, outside)
+    places = hull(curve)
+    fpr, fnr = curve.fp[places] / curve.others, 1.0 - curve.tp[places] / curve.members
+    return tuple(zip(fpr.tolist(), fnr.tolist(), strict=True))
 
 
 # --- error rates as an epsilon (Kairouz, Oh & Viswanath 2015, theorem 2.1) or a mu, and a mu as an epsilon at delta ---

@@ -13,10 +13,13 @@ EVERY = "all"
 
 
 class _Design:
-    """What designs share: each option is checked as its field says."""
+    """What designs share: each option is checked as its field says; one that a design does not have is as here."""
 
     __slots__ = ()
     name: ClassVar[str]
+    threshold: float | Literal["all"] | None = None
+    splits: int = 1
+    event: str | None = None
 
     def __post_init__(self) -> None:
         for each in fields(self):  # type: ignore[arg-type]

@@ -19,15 +19,7 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Bools, Integers, Reals
-from dpaudit.claims import ApproximateDP, Claim, GaussianDP, ZeroConcentratedDP
-from dpaudit.claims.calculus import (
-    compose_gaussian,
-    compose_optimal,
-    compose_zcdp,
-    subsample_poisson,
-    to_approximate,
-    to_profile,
-)
+from dpaudit.claims import ApproximateDP, Claim, GaussianDP, ZeroConcentratedDP, calculus
 from dpaudit.claims.profile import Lines
 from dpaudit.claims.rounding import least
 from dpaudit.errors import InvalidSpec
@@ -67,7 +59,7 @@ def _region(claim: Claim) -> Lines:
     """Lines that hold the claim's region: its own, or for a curve those of `SLOPES` epsilons."""
     steepest = claim.epsilon_at(RAREST)
     if claim.value is None or claim.linear or steepest == math.inf:
-        return to_profile(claim).region
+        return calculus.to_profile(claim).region
     return Lines.of((epsilon, claim.delta_at(epsilon)) for epsilon in np.linspace(0.0, steepest, SLOPES).tolist())
 
 
@@ -195,7 +187,7 @@ def _mean(claim: Claim, canaries: int, guesses: int, steps: tuple[int, ...]) -> 
 @lru_cache(maxsize=64)
 def joined(claim: Claim, rate: float) -> Claim:
     """What a claim becomes where a canary that is in joins a row with probability `rate`, alone."""
-    return subsample_poisson(claim, rate) if rate < 1.0 else claim
+    return calculus.subsample_poisson(claim, rate) if rate < 1.0 else claim
 
 
 def log_one_tells(counts: Integers, own: Claim, claim: Claim, alpha: float, steps: int, rate: float) -> Reals:
@@ -254,15 +246,17 @@ def composed_epsilon(
         epsilon = 0.0 if losses is None else repeated_epsilon(delta, losses, times)
         return epsilon, f"the losses of normal noise on Poisson samples at rate {rate:g} add up (Koskela et al. 2020)"
     if isinstance(claim, GaussianDP):
-        run: Claim = compose_gaussian([claim.with_value(value)] * times)
+        run: Claim = calculus.compose_gaussian([claim.with_value(value)] * times)
         return run.epsilon_at(delta), "the squares of mu add up (Dong, Roth & Su 2022, corollary 3.3)"
     if isinstance(claim, ZeroConcentratedDP) and rate == 1.0:
-        run = compose_zcdp([claim.with_value(value)] * times)
-        return to_approximate(run, delta).epsilon, "rho adds up (Bun & Steinke 2016, lemma 1.7)"
+        run = calculus.compose_zcdp([claim.with_value(value)] * times)
+        return calculus.to_approximate(run, delta).epsilon, "rho adds up (Bun & Steinke 2016, lemma 1.7)"
     if claim.linear:
         step: Claim = ApproximateDP(value, claim.delta)
-        sampled = subsample_poisson(step, rate) if rate < 1.0 else step
-        at = compose_optimal(ApproximateDP(sampled.epsilon_at(sampled.delta), sampled.delta), times).epsilon_at(delta)
+        sampled = calculus.subsample_poisson(step, rate) if rate < 1.0 else step
+        at = calculus.compose_optimal(
+            ApproximateDP(sampled.epsilon_at(sampled.delta), sampled.delta), times
+        ).epsilon_at(delta)
         return None if at == math.inf else at, "the optimal composition (Kairouz, Oh & Viswanath 2015, theorem 3.3)"
     return None, "of this form no composition is known here"
 

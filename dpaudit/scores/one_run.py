@@ -45,7 +45,7 @@ class Guesses:
             )
 
 
-def guess_ends(scores: Any, members: Any, ends: tuple[int, int], rng: Any, fixed: bool = True) -> Guesses:
+def guess_ends(scores: Any, members: Any, ends: tuple[int, int], rng: Any) -> Guesses:
     """Guesses "in" for the `ends[0]` highest scores and "out" for the `ends[1]` lowest.
 
     `scores` and `members` (bools) are arrays of shape (canaries,). Ties at the cut are broken by `rng`, never by the
@@ -62,7 +62,7 @@ def guess_ends(scores: Any, members: Any, ends: tuple[int, int], rng: Any, fixed
     mixed = rng.permutation(scores.size)
     order = mixed[np.argsort(scores[mixed], kind="stable")]
     right = int(members[order[scores.size - high :]].sum()) + int((~members[order[:low]]).sum())
-    return Guesses(right, high + low, int(scores.size), fixed)
+    return Guesses(right, high + low, int(scores.size), fixed=True)
 
 
 def p_value(guesses: Guesses, epsilon: float, delta: float) -> float:

@@ -18,7 +18,7 @@ from dpaudit.claims import Claim
 from dpaudit.errors import InvalidSpec
 from dpaudit.scores import one_run
 from dpaudit.scores.counts import AttackCounts, epsilon_of_mu, roc, side
-from dpaudit.scores.designs import EVERY, Design, FewRuns, ManyRun, OneRun, Steps
+from dpaudit.scores.designs import EVERY, Design, ManyRun, OneRun, Steps
 from dpaudit.scores.few import Evidence, begin
 from dpaudit.scores.one_run import Guesses
 from dpaudit.scores.result import MODEL, Estimate
@@ -47,21 +47,6 @@ class ThresholdRule:
 
     def __str__(self) -> str:
         return f'"in" where the score is {"at least" if self.high else "below"} {self.threshold:.6g}'
-
-
-def parts(in_scores: Any, out_scores: Any, fraction: float, rng: Any) -> tuple[Any, Any, Any, Any]:
-    """Members to choose on, others to choose on, members to judge, others to judge: a fixed number of each side.
-
-    Raises `InvalidSpec` where a side is too small to be split.
-    """
-    sides: list[Any] = []
-    for name, scores in (("in_scores", in_scores), ("out_scores", out_scores)):
-        if scores.size < 2:
-            raise InvalidSpec(f"{name} must hold at least 2 scores to be split, got 1; give threshold=... instead")
-        size = min(scores.size - 1, max(1, round(fraction * scores.size)))
-        order = rng.permutation(scores.size)
-        sides.append((scores[order[:size]], scores[order[size:]]))
-    return sides[0][0], sides[1][0], sides[0][1], sides[1][1]
 
 
 def choose(
@@ -174,30 +159,24 @@ class ScoresQuestion:
         return whole / 2.0 if self.interval == "two-sided" else whole
 
     @property
-    def threshold(self) -> float | str | None:
-        """The design's threshold, where it has one."""
-        return None if isinstance(self.design, FewRuns | Steps) else self.design.threshold
-
-    @property
     def known(self) -> bool:
         """Whether one rule was known before the scores were."""
-        return self.given_counts is not None or isinstance(self.threshold, float)
+        return self.given_counts is not None or isinstance(self.design.threshold, float)
 
     @property
     def every(self) -> bool:
         """Whether every threshold is paid for."""
-        return self.given_counts is None and self.threshold == EVERY
+        return self.given_counts is None and self.design.threshold == EVERY
 
     @property
     def several(self) -> bool:
         """Whether the answer is a median over several splits."""
-        return isinstance(self.design, ManyRun) and self.design.splits > 1
+        return self.design.splits > 1
 
     @property
     def event(self) -> str:
         """The guesses that are compared, or made: "in", "out" or "both"."""
-        own = None if isinstance(self.design, FewRuns | Steps) else self.design.event
-        return own or ("in" if self.known else "both")
+        return self.design.event or ("in" if self.known else "both")
 
     def estimate(
         self, method: str, label: str, assumption: str, detail: Mapping[str, Any] | None = None, **values: Any
@@ -221,8 +200,8 @@ class ScoresQuestion:
         """The rules to judge with their counts: one, or one for each split; a split too where none is needed."""
         if self.given_counts is not None:
             return (JudgedRule(None, self.given_counts, self.event, self.delta),)
-        if isinstance(self.threshold, float):
-            rule = ThresholdRule(self.threshold, offset=self.delta)
+        if isinstance(self.design.threshold, float):
+            rule = ThresholdRule(self.design.threshold, offset=self.delta)
             return (JudgedRule(rule, rule.counts(self.inside, self.outside), self.event, self.delta),)
         if self.rows is not None:
             return (JudgedRule(None, self.evidence.halved, self.event, self.delta),)
@@ -233,18 +212,20 @@ class ScoresQuestion:
     @cached_property
     def guessed(self) -> Guesses | None:
         """The guesses of a one-run design that were given; None where the methods choose their number."""
-        if self.known:
-            return self._by_counts(self.judged[0].counts)
+        if self.known:  # of one kind, so that their number is random, or about every canary
+            counts = self.judged[0].counts
+            cells = {"in": (counts.tp, counts.fp), "out": (counts.tn, counts.fn)}
+            right, wrong = map(sum, zip(*([cells[self.event]] if self.event in cells else cells.values()), strict=True))
+            return Guesses(right, right + wrong, counts.members + counts.others, fixed=self.event == "both")
         if not isinstance(self.design, OneRun) or self.design.guesses is None:
             return None
-        scores, members = pooled(self.inside, self.outside)
-        return one_run.guess_ends(scores, members, self.design.guesses, mixer(scores, members, self.seed))
+        scores, members, rng = pooled(self.inside, self.outside, self.seed)
+        return one_run.guess_ends(scores, members, self.design.guesses, rng)
 
     @cached_property
     def order(self) -> Bools:
         """Whether the guess about each canary is right, the most extreme score first; bools, shape (canaries,)."""
-        scores, members = pooled(self.inside, self.outside)
-        return np.asarray(one_run.ranked(scores, members, mixer(scores, members, self.seed), self.event))
+        return np.asarray(one_run.ranked(*pooled(self.inside, self.outside, self.seed), self.event))
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -263,30 +244,33 @@ class ScoresQuestion:
         return begin(self.claim, canaries, self.alpha, **asked).after(*self.rows)
 
     def _split(self, fraction: float, rng: Any) -> JudgedRule:
-        chosen_in, chosen_out, judged_in, judged_out = parts(self.inside, self.outside, fraction, rng)
-        sizes = (judged_in.size, judged_out.size)
+        """A rule, chosen on a random part of the scores and judged on the rest: a fixed number of each side.
+
+        Raises `InvalidSpec` where a side is too small to be split.
+        """
+        sides: list[Any] = []
+        for name, scores in (("in_scores", self.inside), ("out_scores", self.outside)):
+            if scores.size < 2:
+                raise InvalidSpec(f"{name} must hold at least 2 scores to be split, got 1; give threshold=... instead")
+            size = min(scores.size - 1, max(1, round(fraction * scores.size)))
+            order = rng.permutation(scores.size)
+            sides.append((scores[order[:size]], scores[order[size:]]))
+        (chosen_in, members), (chosen_out, others) = sides
+        sizes = members.size, others.size
         rule = choose(chosen_in, chosen_out, sizes, self.delta, self.alpha, self.claim)
-        return JudgedRule(rule, rule.counts(judged_in, judged_out), rule.event, rule.offset)
-
-    def _by_counts(self, counts: AttackCounts) -> Guesses:
-        """Guesses of a threshold: of one kind, so that their number is random, or about every canary."""
-        cells = {"in": (counts.tp, counts.fp), "out": (counts.tn, counts.fn)}
-        right, wrong = map(sum, zip(*([cells[self.event]] if self.event in cells else cells.values()), strict=True))
-        return Guesses(right, right + wrong, counts.members + counts.others, fixed=self.event == "both")
+        return JudgedRule(rule, rule.counts(members, others), rule.event, rule.offset)
 
 
-def pooled(inside: Any, outside: Any) -> tuple[Reals, Bools]:
-    """The scores of both sides, members first, and who is a member; shape (canaries,) each."""
-    scores = np.concatenate([inside, outside])
-    return scores, np.arange(scores.size) < inside.size
+def pooled(inside: Any, outside: Any, seed: int) -> tuple[Reals, Bools, np.random.Generator]:
+    """The scores of both sides, members first, and who is a member, shape (canaries,) each; what breaks ties.
 
-
-def mixer(scores: Reals, members: Bools, seed: int) -> np.random.Generator:
-    """A generator that breaks ties, of the seed and of all that is known: members stand first in `scores`.
-
-    One order for all audits would break ties for or against them in every one.
+    That is of the seed and of all that is known: one order for all audits would break ties for or against them in
+    every one.
     """
-    return np.random.default_rng([seed, *hashlib.sha256(scores.tobytes() + members.tobytes()).digest()])
+    scores = np.concatenate([inside, outside])
+    members = np.arange(scores.size) < inside.size
+    known = hashlib.sha256(scores.tobytes() + members.tobytes()).digest()
+    return scores, members, np.random.default_rng([seed, *known])
 
 
 def rows_of(in_scores: Any, out_scores: Any, seed: int) -> tuple[Reals, Bools]:
@@ -300,10 +284,9 @@ def rows_of(in_scores: Any, out_scores: Any, seed: int) -> tuple[Reals, Bools]:
         raise InvalidSpec(f"in_scores and out_scores {ROWS}") from None
     rows = []
     for k, (inside, outside) in enumerate(pairs):
-        scores, members = pooled(
-            *(side(f"{name}_scores[{k}]", each, least=0) for name, each in (("in", inside), ("out", outside)))
-        )
-        order = mixer(scores, members, seed).permutation(scores.size)
+        put_in, left_out = side(f"in_scores[{k}]", inside, least=0), side(f"out_scores[{k}]", outside, least=0)
+        scores, members, rng = pooled(put_in, left_out, seed)
+        order = rng.permutation(scores.size)
         rows.append((scores[order], members[order]))
     sizes = {scores.size for scores, _ in rows}
     if len(sizes) != 1 or 0 in sizes:

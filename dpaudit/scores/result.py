@@ -1,19 +1,22 @@
 """What an audit of scores says: estimates with their labels and assumptions, and a verdict only of certified ones.
 
 In words the estimates stand on three lines that are never mixed, each with what it assumes; lower ends are rounded
-down, upper ends up.
+down, upper ends up. The account has these lines, what they rest on, and what was not tested.
 """
 
 import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dpaudit.base.numerals import bound, decimals, down, least_text, wrong
-from dpaudit.base.strict import by_fields
+from dpaudit.account import Account, Level, Section, account
+from dpaudit.account.statements import NOT_PRIVATE
+from dpaudit.base.numerals import bound, counted, decimals, down, least_text, p_text, wrong
+from dpaudit.base.quoting import clean
+from dpaudit.base.strict import Written, by_fields
 from dpaudit.base.validate import error_probability
 from dpaudit.claims import Claim
 from dpaudit.results.display import Displayed, Verdict
@@ -40,10 +43,20 @@ LESS = "; this bound happens to be lower than the certified one; both are valid"
 OWN = "_lower"  # how the detail of an estimate names a bound on the claim's own parameter
 STEP = "one step"
 APART = "The bound is a statement of its own; here the test of the claim shows more."
+NEVER_MIXED = "A figure stands on the line of what it rests on. Only the first line decides a verdict."
+NEVER = "never decides"
+MOST_STATEMENTS = 6  # on the first page, which has twelve lines
+NOT_TESTED = (
+    "Where the scores come from: they were taken as they are, and the design as it was said to be.",
+    "Attacks other than the one that made these scores, other data, and other trainings than those it looked at.",
+    "A lower bound never shows that a claim holds.",
+)
+LONGEST = 2_000  # characters of a line, which may quote a user's text
+TONES = {True: "refuted", False: "kept", None: "none"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+class Estimate(Written):
     """One method's answer about one quantity ("epsilon" or "mu").
 
     `label` says what kind of statement it is (one of `LABELS`), `assumption` what it rests on, in words. `value` is
@@ -79,10 +92,6 @@ class Estimate:
     def epsilon_upper(self) -> float | None:
         """The upper end, where the quantity is epsilon: of what this attack shows, never of the mechanism's own."""
         return self.upper if self.quantity == "epsilon" else None
-
-    def to_dict(self) -> dict[str, object]:
-        """The estimate as plain values; infinity is the string "inf"."""
-        return by_fields(self)
 
 
 def number_text(value: float | None, above: float | None = None) -> str:
@@ -142,10 +151,11 @@ def on_lines(estimates: Iterable[Estimate]) -> dict[str, list[Estimate]]:
     return {line: group for line, group in lines.items() if group}
 
 
-def shows_less(each: Estimate, certified: Iterable[Estimate]) -> bool:
-    """Whether a statement that assumes independent canaries says less than what is certified without them."""
+def limits(each: Estimate, certified: Iterable[Estimate]) -> str:
+    """What a statement that decides nothing says of itself, and why where it assumes more and shows less."""
     known = {(other.quantity, other.delta): other.lower or 0.0 for other in certified if other.label == CERTIFIED}
-    return each.line == INDEPENDENT and (each.lower or 0.0) < known.get((each.quantity, each.delta), 0.0)
+    less = each.line == INDEPENDENT and (each.lower or 0.0) < known.get((each.quantity, each.delta), 0.0)
+    return "" if each.line == CERTIFIED else f"{LESS if less else ''}; {NEVER}"
 
 
 def further(estimates: Sequence[Estimate]) -> list[str]:
@@ -171,15 +181,6 @@ def headline(stamp: str, claim: Claim | None, about: str, decided: Estimate | No
     return f"{stamp}  {text}{sure * (max([decided.lower or 0.0, *own.values()]) > 0.0)}{claimed}"
 
 
-def apart(claim: Claim | None, decided: Estimate | None, refuted: bool | None) -> tuple[str, ...]:
-    """A word on a claim that is refuted by a test of its own, where the bound is no larger than the claim."""
-    if claim is None or decided is None or not refuted:
-        return ()
-    own = own_bounds(decided).get(claim.parameter)
-    lower, promised = (own, claim.value) if own else (decided.lower, claim.epsilon_at(decided.delta or 0.0))
-    return () if lower is None or promised is None or lower > promised else (APART,)
-
-
 def judged(counts: AttackCounts | None, decided: Estimate | None) -> str:
     """What was counted for the estimate that decides: right guesses, their weights, or the cells of a rule."""
     detail = {} if decided is None else decided.detail
@@ -197,14 +198,39 @@ def judged(counts: AttackCounts | None, decided: Estimate | None) -> str:
 
 
 class Decided(Displayed):
-    """A result of statements on three lines: the first certified one about epsilon decides."""
+    """A result of statements on three lines: the first certified one about epsilon decides.
+
+    `e_values` is the evidence after each training where several are combined; the corners `roc` and `band` and the
+    `histogram` are what pictures are made of.
+    """
 
     __slots__ = ()
+    claim: Claim | None
+    confidence: float
+    histogram: Histogram | None
+    roc: tuple[tuple[float, float], ...]
+    band: tuple[tuple[float, float], ...]
+    e_values: tuple[float, ...] = ()
 
     @property
     def stated(self) -> tuple[Estimate, ...]:
         """All its statements, in their order."""
         raise NotImplementedError
+
+    @property
+    def refuted(self) -> bool | None:
+        """Whether the claim is refuted at `confidence`."""
+        raise NotImplementedError
+
+    @property
+    def of(self) -> str:
+        """What claim and statements are about, where it is not the whole training."""
+        raise NotImplementedError
+
+    @property
+    def about(self) -> str:
+        """The claim, and what it is about; "" without one."""
+        return "" if self.claim is None else " of ".join(filter(None, (str(self.claim), self.of)))
 
     @property
     def deciding(self) -> Estimate | None:
@@ -299,7 +325,101 @@ class ScoresResult(Decided):
         """What claim and statements are about, where it is not the whole training."""
         return STEP if self.design == Steps.name else ""
 
-    @property
-    def about(self) -> str:
-        """The claim, and what it is about; "" without one."""
-        return "" if self.claim is None else " of ".join(filter(None, (str(self.claim), self.of)))
+
+# --- its account ---
+
+
+def sentence(words: str) -> str:
+    """A clause of somebody's as a sentence.
+
+    >>> sentence("the loader")
+    'The loader.'
+    """
+    text = words.strip()
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}" if text else ""
+
+
+def line_sections(
+    estimates: Iterable[Estimate],
+    meanings: Mapping[str, str],
+    of: str = "",
+    most: int = MOST_STATEMENTS,
+    known: str = "",
+) -> list[Section]:
+    """For each line its statements, and further down what it rests on; `of` is what they are about, if not a run.
+
+    At most `most` statements stand on the first page, one of each line at least; the others below it. `known` is an
+    assumption that stands elsewhere.
+    """
+    groups = on_lines(estimates)
+    certified, room = groups.get(CERTIFIED, []), most - len(groups)
+    shown = []
+    for line, group in groups.items():
+        rows = [f"{statement(each)} ({by(each, of)}){limits(each, certified)}" for each in group]
+        first, further_rows = rows[: room + 1], rows[room + 1 :]
+        first[-1] += f"; {len(further_rows)} more in the whole account" if further_rows else ""
+        room -= len(first) - 1
+        shown.append(Section(line, Level.PAGE_ONE, tuple(first)))
+        shown.append(Section(f"{line}, further", Level.DETAIL, tuple(further_rows)))
+    for line, group in groups.items():
+        rests = (f"Rests on {meanings[line]}.", *map(sentence, further(group)))
+        assumed = (f"{each.method}: {each.assumption}" for each in group if each.assumption != known)
+        shown.append(Section(f"{line}, its basis", Level.DETAIL, (*rests, *assumed)))
+    return [*shown, Section("never mixed", Level.DETAIL, (NEVER_MIXED,))]
+
+
+def to_do(result: Decided, promised_by: str) -> Section:
+    """What somebody has to do, and what the verdict does not say."""
+    lines: tuple[str, ...] = ()
+    if result.refuted:
+        lines = (f"{promised_by} does not keep its claim: mend it or state a weaker claim, and audit it again.",)
+    elif result.deciding is None:
+        lines = ("Nothing is certified: only estimates without a guarantee were made.",)
+    elif result.refuted is False:
+        lines = (NOT_PRIVATE,)
+    return Section("what to do", Level.PAGE_ONE, lines)
+
+
+def sure(result: Decided) -> Section:
+    """The confidence, the p-value, and a word on a claim that a test of its own refutes, by no larger bound."""
+    claim, decided, lines = result.claim, result.deciding, []
+    if decided is not None:
+        p = "" if decided.p_value is None else f" P-value at most {p_text(decided.p_value)}."
+        lines.append(f"Confidence {result.confidence:g}.{p}")
+    if claim is not None and decided is not None and result.refuted:
+        own = own_bounds(decided).get(claim.parameter)
+        lower, promised = (own, claim.value) if own else (decided.lower, claim.epsilon_at(decided.delta or 0.0))
+        lines += [APART] if lower is not None and promised is not None and lower <= promised else []
+    return Section("how sure it is", Level.DETAIL, tuple(lines))
+
+
+def assembled(kind: str, result: Decided, headline: str, sections: Sequence[Section], up_to: Level) -> Account:
+    """The account of these sections, the headline before them and those of the first page first."""
+    texts = [[tuple(clean(line, LONGEST) for line in part) for part in (each.lines, each.code)] for each in sections]
+    told = [replace(each, lines=lines, code=code) for each, (lines, code) in zip(sections, texts, strict=True)]
+    below = sorted((each for each in told if each.lines or each.code), key=lambda each: each.level)
+    first, stamp = Section("verdict", Level.HEADLINE, (headline,)), headline.partition("  ")[0]
+    return Account(kind, TONES[result.refuted], (first, *below), stamp=stamp).up_to(up_to)
+
+
+@account.register
+def _of_scores(result: ScoresResult, up_to: Level = Level.REVIEWER) -> Account:
+    decided = result.deciding
+    certified = sum(each.line == CERTIFIED for each in result.estimates)
+    several = f"{counted(certified, 'certified statement')}; each holds on its own, and only the first decides."
+    counts = judged(result.counts, decided)
+    sections = [
+        *line_sections(result.estimates, MEANINGS, result.of, known=result.assumption),
+        Section("design", Level.PAGE_ONE, (f"{result.design}: {result.assumption}.",)),
+        Section("judged", Level.PAGE_ONE, (f"{counts}.",)),
+        to_do(result, "What was attacked"),
+        Section("not tested", Level.PAGE_ONE, (" ".join(NOT_TESTED),)),
+        sure(result),
+        Section("statements", Level.DETAIL, (several,) if certified > 1 else ()),
+        Section(
+            "scores",
+            Level.DETAIL,
+            (f"{result.sizes[0]:,} in, {result.sizes[1]:,} out.", f"{result.choice.capitalize()}."),
+        ),
+    ]
+    return assembled("Audit of membership scores", result, result.headline, sections, up_to)

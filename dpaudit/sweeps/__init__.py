@@ -23,10 +23,9 @@ from dpaudit.results.result import AuditResult
 from dpaudit.scores.result import ESTIMATE, Decided
 from dpaudit.sweeps import page
 from dpaudit.sweeps.grid import Grid
-from dpaudit.sweeps.page import KINDS, columns_table, mechanisms_table, points_table
+from dpaudit.sweeps.page import KINDS, NOT_SHOWN, READING, sweep_row
 from dpaudit.sweeps.rows import COLUMNS, REALS, columns, row_of_scores
 from dpaudit.sweeps.running import run_points
-from dpaudit.sweeps.sentences import NOT_SHOWN, READING, sweep_headline, sweep_lines, sweep_row
 from dpaudit.sweeps.spec import axis, combinations
 
 __all__ = ["COLUMNS", "KINDS", "Sweep", "SweepInterrupted", "run_sweep", "sweep"]
@@ -125,8 +124,8 @@ class Sweep(Displayed):
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Writes the table, its figures and a page that explains them into a folder; returns the paths."""
+        from dpaudit.report import write_account
         from dpaudit.report.figures.drawing import draws_png
-        from dpaudit.report.pages import write_account
 
         table = write_text(Path(folder, page.TABLE), page.csv_text(self.rows))
         table.with_name(page.GROWING).unlink(missing_ok=True)
@@ -139,13 +138,13 @@ class Sweep(Displayed):
 
 
 TOPICS: tuple[Topic[Sweep], ...] = (
-    Topic("points", Level.HEADLINE, lambda table: (sweep_headline(table.rows),)),
-    Topic("what holds", Level.PAGE_ONE, lambda table: sweep_lines(table.rows, table.repeated)),
-    Topic("mechanisms", Level.DETAIL, table=lambda table: mechanisms_table(table.rows)),
+    Topic("points", Level.HEADLINE, lambda table: (page.sweep_headline(table.rows),)),
+    Topic("what holds", Level.PAGE_ONE, lambda table: page.sweep_lines(table.rows, table.repeated)),
+    Topic("mechanisms", Level.DETAIL, table=lambda table: page.mechanisms_table(table.rows)),
     Topic("how to read it", Level.DETAIL, lambda table: READING),
     Topic("not shown", Level.DETAIL, lambda table: NOT_SHOWN),
-    Topic("all points", Level.REVIEWER, table=lambda table: points_table(table.rows)),
-    Topic("columns", Level.REVIEWER, table=lambda table: columns_table(table.rows)),
+    Topic("all points", Level.REVIEWER, table=lambda table: page.points_table(table.rows)),
+    Topic("columns", Level.REVIEWER, table=lambda table: page.columns_table(table.rows)),
 )
 
 

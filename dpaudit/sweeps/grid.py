@@ -158,8 +158,12 @@ def _asked(grid: Grid, mechanism: Any, parameters: Mapping[str, Any], claim: Any
     name = _name(mechanism)
     given = dict(parameters)
     claim, pair = (each.get(name) if isinstance(each, Mapping) else each for each in (claim, pair))
+    asked: dict[str, Any] = {}
     try:
-        wrapped = _wrapped(mechanism, given, grid.folder)
+        if not isinstance(mechanism, str):
+            wrapped = wrap(mechanism, given)
+        else:
+            wrapped = own(mechanism, given) if is_own(mechanism) else Imported(mechanism, given, grid.folder)
         name = wrapped.name
         known = known_of(wrapped)
         bound = getattr(wrapped, "parameters", given) if known is None else known.bound
@@ -171,16 +175,12 @@ def _asked(grid: Grid, mechanism: Any, parameters: Mapping[str, Any], claim: Any
         if isinstance(between, AdjacentPair):
             between = between.of_user(grid.options["user"][0])
             between.check(promised.relation)
+        asked = {"mechanism": wrapped, "claim": promised, "pair": between}
     except DpAuditError as error:
-        return _point(name, given, error=str(error))
+        asked["error"] = str(error)
     except Exception as error:  # a mechanism of the user's own kind: only its own points are without an answer
-        return _point(name, given, error=f"making the question failed with {in_a_line(error)}")
-    return _point(name, given, mechanism=wrapped, claim=promised, pair=between)
-
-
-def _point(name: str, given: Mapping[str, Any], **asked: Any) -> Point:
-    shown = {key: value if _plain(value) else _kind(value) for key, value in given.items()}
-    return Point(0, name, shown, **asked)
+        asked["error"] = f"making the question failed with {in_a_line(error)}"
+    return Point(0, name, {key: value if _plain(value) else _kind(value) for key, value in given.items()}, **asked)
 
 
 def _found(mechanism: Any, folder: str | None) -> Any:
@@ -207,12 +207,6 @@ def _check_named(axis: str, values: Sequence[Any], mechanisms: list[str]) -> Non
     for name in (name for each in values if isinstance(each, Mapping) for name in each if name not in mechanisms):
         hint = validate.meant(str(name), mechanisms, f"; the sweep has: {', '.join(mechanisms)}")
         raise InvalidSpec(f"{axis}: there is no mechanism {name!r}{hint}")
-
-
-def _wrapped(mechanism: Any, parameters: dict[str, Any], folder: str | None) -> Mechanism:
-    if not isinstance(mechanism, str):
-        return wrap(mechanism, parameters)
-    return own(mechanism, parameters) if is_own(mechanism) else Imported(mechanism, parameters, folder)
 
 
 def _claim(stated: Any, parameters: Mapping[str, Any], known: Known | None, relation: Relation | None) -> Claim:

@@ -17,6 +17,7 @@ from dpaudit.data import AdjacentPair
 from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.execution.engine import Engine
 from dpaudit.mechanisms import Command, Imported
+from dpaudit.report.figures.study import PARAMETERS
 from dpaudit.results.bounds import RIGOROUS, Arithmetic, Label, UpperBound, sure
 from dpaudit.results.result import AuditResult, fingerprint
 from dpaudit.scores.result import ESTIMATE, OWN, Estimate
@@ -67,7 +68,6 @@ def _target(mechanism: Any) -> Any:
 
 
 ASKED = ("runs", "confidence", "certifier", "selector", "stopping", "seed")  # options that are columns
-PARAMETERS = "parameters."  # before the name of a mechanism's keyword, so that no keyword hides a column
 COLUMNS: dict[str, str] = {
     "point": "number of the point in the grid, from 1",
     "mechanism": "name of the mechanism",
@@ -201,23 +201,17 @@ def row_of_scores(number: int, name: str, result: Any) -> dict[str, Any]:
 
 def _answered(result: AuditResult) -> dict[str, Any]:
     certificate, mechanism = result.certificate, result.spec["mechanism"]
-    refuted = result.refuted
-    return {
+    return {  # what has the name of its column first
+        **{name: getattr(result, name) for name in ("distance", "certifier", "ceiling", "runs_used")},
+        **{name: getattr(certificate, name) for name in ("lower", "epsilon_lower", "p_value")},
         "mechanism": mechanism["name"],
         "reference": mechanism["reference"],
         "pair": result.spec["pairs"][result.witness.pair]["name"],
-        "distance": result.distance,
-        "certifier": result.certifier,
         "seed": result.spec["seed"],
         "verdict": result.verdict.value,
-        "lower": certificate.lower,
-        "epsilon_lower": certificate.epsilon_lower,
-        "p_value": certificate.p_value,
-        "ceiling": result.ceiling,
         "event": str(result.witness.event),
         "certifying_runs": result.evidence.runs,
-        "runs_used": result.runs_used,
-        "runs_to_refute": result.runs_used if refuted else None,
+        "runs_to_refute": result.runs_used if result.refuted else None,
         "time_s": result.provenance.get("wall_s"),
         "cpu_s": result.provenance.get("cpu_s"),
         "spec_hash": spec_hash(result.spec),

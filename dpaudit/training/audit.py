@@ -194,6 +194,7 @@ class KeptTrainings:
         return scores
 
 
+ASKED = tuple(each.name for each in fields(TrainingPlan))
 NOT_KEPT = ("exact", "underpowered", "tossed")
 LIBRARIES = ("torch", "opacus", "jax", "jax-privacy")  # a verdict is about one version of them
 NEVER_TESTED = (
@@ -281,20 +282,8 @@ def audit_training(
     >>> result.verdict.value, result.epsilon_lower > 1.2
     ('REFUTED', True)
     """
-    plan = plan_of(
-        claim,
-        epsilon,
-        delta,
-        canaries=canaries,
-        trainings=trainings,
-        steps=steps,
-        compose=compose,
-        sample_rate=sample_rate,
-        confidence=confidence,
-        seed=seed,
-        exact=exact,
-        underpowered=underpowered,
-    )
+    given = locals()
+    plan = plan_of(**{name: given[name] for name in ("epsilon", *ASKED) if name in given})
     if progress is not None and not callable(progress):
         raise InvalidSpec(f"progress must be a function of a TrainingProgress, got {progress!r}")
     mechanism = wrap(train)
@@ -353,7 +342,7 @@ def run_plan(
     except KeyboardInterrupt:
         where = "" if store is None else f", kept in {store.folder}; the same with resume goes on"
         raise TrainingInterrupted(f"{gathered.done:,} of {plan.trainings:,} trainings done{where}") from None
-    asked: dict[str, Any] = {each.name: getattr(plan, each.name) for each in fields(plan) if each.name not in NOT_KEPT}
+    asked: dict[str, Any] = {name: getattr(plan, name) for name in ASKED if name not in NOT_KEPT}
     return TrainingResult(
         **asked,
         **words,

@@ -15,17 +15,15 @@ from dpaudit.base.validate import error_probability
 from dpaudit.claims import Claim, claim_from_dict
 from dpaudit.errors import ClaimRefuted, InvalidSpec
 from dpaudit.mechanisms.importing import in_a_line
-from dpaudit.report.display import Rows, frame_rows, of_estimates
+from dpaudit.report import write_page
 from dpaudit.report.figures import Drawing, drawings
 from dpaudit.report.figures.membership import pictures
-from dpaudit.report.pages import write_page
 from dpaudit.results.display import Verdict
 from dpaudit.results.observations import Histogram
 from dpaudit.scores import result as wording
-from dpaudit.scores.account import assembled, line_sections, sentence, sure, to_do
 from dpaudit.scores.dependence import Dependence
 from dpaudit.scores.few import ceiling
-from dpaudit.scores.result import CERTIFIED, INDEPENDENT, STEP, Estimate
+from dpaudit.scores.result import CERTIFIED, INDEPENDENT, STEP, Estimate, line_sections, sentence
 
 SCHEMA = "dpaudit.training/1"
 CURE = "restore the file, or audit again"
@@ -128,12 +126,13 @@ class TrainingResult(wording.Decided):
     def headline(self) -> str:
         """The verdict in one line."""
         stamp = self.verdict.value.replace("_", " ")
-        return wording.headline(stamp, self.claim, about(self), self.deciding, self.confidence)
+        return wording.headline(stamp, self.claim, self.about, self.deciding, self.confidence)
 
-
-@frame_rows.register
-def _rows(result: TrainingResult) -> Rows:
-    return of_estimates(result.lines)
+    @property
+    def of(self) -> str:
+        """What the claim and the statements are about, where it is not the whole training."""
+        sampled = "" if self.sample_rate == 1.0 else f" before it is sampled at rate {self.sample_rate:g}"
+        return "" if self.steps is None else f"{STEP}{sampled}"
 
 
 def _numbers(detail: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,17 +163,6 @@ def load(path: str | os.PathLike[str]) -> TrainingResult:
 # --- its words ---
 
 
-def about(result: TrainingResult) -> str:
-    """The claim, and what it is about."""
-    return " of ".join(filter(None, (str(result.claim), of(result))))
-
-
-def of(result: TrainingResult) -> str:
-    """What the claim and the statements are about, where it is not the whole training."""
-    sampled = "" if result.sample_rate == 1.0 else f" before it is sampled at rate {result.sample_rate:g}"
-    return "" if result.steps is None else f"one step{sampled}"
-
-
 def meanings(result: TrainingResult) -> dict[str, str]:
     """What each line rests on, for the way that these trainings were made."""
     certified = INDEPENDENT_RUNS if result.canaries == 1 else ANY_DEPENDENCE
@@ -183,21 +171,14 @@ def meanings(result: TrainingResult) -> dict[str, str]:
     return wording.MEANINGS | {CERTIFIED: certified}
 
 
-def asked(result: TrainingResult) -> dict[str, str]:
-    """What was trained, with which canaries and coins, and for which evidence."""
+def trained(result: TrainingResult) -> str:
+    """What was trained, with which canaries and coins, and what was put in."""
     used = counted(result.trainings_used, "training")
     if result.trainings_used < result.trainings:
         used += f" of at most {result.trainings:,}"
     coins = "a fair coin of its own for each" + ("" if result.steps is None else f" at each of {result.steps:,} steps")
-    evidence = wording.judged(None, result.deciding)
-    if result.e_values:
-        needed = 1.0 / (1.0 - result.confidence)
-        evidence = f"largest e-value {max(result.e_values):.4g} against the claim; from {needed:.4g} on refuted"
-    return {
-        "trained": f"{used}, {counted(result.canaries, 'canary', 'canaries')}, {coins}; seed {result.seed}",
-        "inserted": result.inserted,
-        "evidence": evidence,
-    }
+    made = f"{used}, {counted(result.canaries, 'canary', 'canaries')}, {coins}; seed {result.seed}"
+    return f"{sentence(made)} {sentence(result.inserted or 'the caller gave no words for what was inserted')}"
 
 
 def scores(result: TrainingResult) -> str:
@@ -241,24 +222,18 @@ def repeat(result: TrainingResult) -> tuple[str, ...]:
 def _drawings(result: TrainingResult) -> tuple[Drawing, ...]:
     many = result.canaries == 1
     drawn = result.sample_rate == 1.0  # otherwise the claim is of a step before it is sampled, the scores of one after
-    return pictures(
-        claim=result.claim if drawn else None,
-        confidence=result.confidence,
-        histogram=result.histogram,
-        roc=result.roc,
-        band=result.band,
-        band_line=CERTIFIED if many else INDEPENDENT,
-        of="scores" if result.steps is not None else "trainings" if many else "canaries",
-        about=scores(result),
-        e_values=result.e_values,
-    )
+    of = "scores" if result.steps is not None else "trainings" if many else "canaries"
+    band_line = CERTIFIED if many else INDEPENDENT
+    return pictures(result, result.claim if drawn else None, band_line, of=of, about=scores(result))
 
 
 @account.register
 def _of_training(result: TrainingResult, up_to: Level = Level.REVIEWER) -> Account:
     """What was found, on three lines; what was asked and done, and what the test of dependence can say."""
-    done, decided = asked(result), result.deciding
-    done["inserted"] = done["inserted"] or "the caller gave no words for what was inserted"
+    evidence = wording.judged(None, result.deciding)
+    if result.e_values:
+        needed = 1.0 / (1.0 - result.confidence)
+        evidence = f"largest e-value {max(result.e_values):.4g} against the claim; from {needed:.4g} on refuted"
     promise = f"{result.claim.short}. It promises: {result.claim.promise('its neighbour')}."
     untested = (*map(sentence, result.not_tested), NO_BITS, NEVER)
     seen = "" if result.dependence is None else sentence(result.dependence.words)
@@ -272,14 +247,14 @@ def _of_training(result: TrainingResult, up_to: Level = Level.REVIEWER) -> Accou
     first, detail = Level.PAGE_ONE, Level.DETAIL
     sections = [
         *line_sections(result.lines, meanings(result), "" if result.steps is None else STEP, MOST_STATEMENTS),
-        Section("trained", first, (f"{sentence(done['trained'])} {sentence(done['inserted'])}",)),
-        Section("evidence", first, (sentence(done["evidence"]),) if done["evidence"] else ()),
+        Section("trained", first, (trained(result),)),
+        Section("evidence", first, (sentence(evidence),) if evidence else ()),
         Section("dependence", first, (f"{seen.partition(';')[0].removesuffix('.')}.{blind}",) if seen else ()),
-        to_do(result.refuted, decided, "The training as it was run here"),
+        wording.to_do(result, "The training as it was run here"),
         Section("not tested", first, (" ".join([*shown, *([f"And {counted(left, 'more thing')}."] * (left > 0))]),)),
         Section("repeat", first, _lacking(result), code=(command(result),)),
-        sure(result.claim, decided, result.refuted, result.confidence),
-        Section("claim", detail, (f"Of {of(result) or 'the whole training'}: {promise}", NEIGHBOURS)),
+        wording.sure(result),
+        Section("claim", detail, (f"Of {result.of or 'the whole training'}: {promise}", NEIGHBOURS)),
         Section("canaries", detail, CANARY),
         Section("test of dependence", detail, (seen, *more) if seen else ()),
         Section("could have shown", detail, (could,) if could else ()),
@@ -287,8 +262,7 @@ def _of_training(result: TrainingResult, up_to: Level = Level.REVIEWER) -> Accou
         Section("made by", detail, (f"{', '.join(told)}.",) if told else ()),
         Section("call", detail, code=repeat(result)),
     ]
-    tone = "refuted" if result.refuted else "kept"
-    return assembled("Audit of private training", tone, result.headline, sections, up_to)
+    return wording.assembled("Audit of private training", result, result.headline, sections, up_to)
 
 
 def command(result: TrainingResult) -> str:
@@ -306,7 +280,7 @@ def _could_show(result: TrainingResult) -> str:
     """What these canaries would have shown of a training that gives every one of them away."""
     given = result.canaries, result.claim, result.delta, error_probability(result.confidence)
     best, least = ceiling(*given, trainings=result.trainings, steps=result.steps)
-    where = at_delta(result.delta) + (f" of {of(result)}" if of(result) else "")
+    where = at_delta(result.delta) + (f" of {result.of}" if result.of else "")
     words = "No number of canaries can refute this claim so."
     if least is not None:
         each = " a training" if result.trainings > 1 else ""

@@ -16,7 +16,7 @@ import pytest
 
 from dpaudit.account import Level, account
 from dpaudit.account.suites import assertion
-from dpaudit.report import html, markdown, summary
+from dpaudit.report import html, markdown
 from dpaudit.results.display import Verdict
 from dpaudit.results.result import AuditResult
 from dpaudit.results.suite import SuiteEntry, SuiteResult
@@ -98,7 +98,7 @@ def test_a_suite_of_many_surprises_is_a_page_that_names_them() -> None:
 
 def test_the_text_of_a_suite_has_the_detail_of_its_audits() -> None:
     suite = example.suite()
-    text = summary.text_suite(suite)
+    text = markdown.text_suite(suite)
     assert text.startswith(f"{account(suite, Level.DETAIL)}\n")
     assert all(f"\n{account(each, Level.DETAIL)}\n" in text for each in suite.entries)
 
@@ -138,7 +138,7 @@ def read(text: str) -> str:
 
 
 FORMATS: dict[str, tuple[Callable[[AuditResult], str], Level]] = {  # how far each format tells
-    "txt": (summary.text_result, Level.DETAIL),
+    "txt": (markdown.text_result, Level.DETAIL),
     "md": (markdown.render_result, Level.REVIEWER),
     "html": (lambda result: text_of(parse(html.render_result(result))), Level.REVIEWER),
     "notebook": (lambda result: text_of(parse(f"<!DOCTYPE html><title>t</title>{result._repr_html_()}")), Level.DETAIL),

@@ -21,7 +21,7 @@ DRAWN = "report/figures/"  # a caption says what its drawing shows
 CSV = "report/csv_.py"  # values, and what its columns are
 STYLE = re.compile(r"font|<svg|<style|<div|default-src|:root|\.dpaudit-|sans-serif|serial mode")
 SURFACE = {"dpaudit.account", "dpaudit.account.suites"}  # sections by level; kinds, rules and findings of a suite
-FORMATS = ("markdown", "html/__init__", "summary", "exchange", "pages")
+FORMATS = ("markdown", "html/__init__", "exchange", "__init__")
 
 
 def sentences(file: Path) -> Iterator[tuple[int, str]]:

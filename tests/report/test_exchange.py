@@ -23,7 +23,7 @@ from dpaudit.cli.group import exit_code
 from dpaudit.events import event_from_dict
 from dpaudit.events.features import Coordinate
 from dpaudit.events.scores import Binning, LogRatio, Term
-from dpaudit.report import csv_, exchange, markdown, summary
+from dpaudit.report import csv_, exchange, markdown
 from dpaudit.results.display import Verdict
 from dpaudit.results.result import Finding, fingerprint
 from dpaudit.results.stored import load, load_suite
@@ -394,7 +394,7 @@ KEPT, LOST = ENDINGS["kept"], ENDINGS["lost"]
 
 def shown(suite: SuiteResult) -> tuple[str, str, str]:
     """Label, words and colour of a badge."""
-    root = ElementTree.fromstring(summary.badge_suite(suite))
+    root = ElementTree.fromstring(exchange.badge_suite(suite))
     label, words = (str(each.text) for each in root.iter(f"{SVG}text"))
     colour = [str(each.get("fill")) for each in root.iter(f"{SVG}rect")][1]
     widths = [float(each.get("width", "0")) for each in root.iter(f"{SVG}rect")]
@@ -405,16 +405,20 @@ def shown(suite: SuiteResult) -> tuple[str, str, str]:
 @for_each(
     ("suite", "words", "colour"),
     [
-        (SuiteResult.of([example.result()]), "REFUTED, 2025-01-31", summary.RED),
-        (SuiteResult.of([example.kept()]), "not refuted, 2025-01-31", summary.BLUE),
-        (SuiteResult((), 0.99), "0 audits: 0 refuted, 0 not refuted, 0 without verdict", summary.GREY),
-        (SuiteResult((LOST,), 0.99), "no verdict", summary.GREY),
+        (SuiteResult.of([example.result()]), "REFUTED, 2025-01-31", exchange.RED),
+        (SuiteResult.of([example.kept()]), "not refuted, 2025-01-31", exchange.BLUE),
+        (SuiteResult((), 0.99), "0 audits: 0 refuted, 0 not refuted, 0 without verdict", exchange.GREY),
+        (SuiteResult((LOST,), 0.99), "no verdict", exchange.GREY),
         (
             SuiteResult((LOST, KEPT), 0.99),
             "1 of 2 audits needs action: 0 refuted, 1 not refuted, 1 without verdict, 2025-01-31",
-            summary.GREY,
+            exchange.GREY,
         ),
-        (SuiteResult((replace(KEPT, exit_code=4),), 0.99), "something went wrong beside it, 2025-01-31", summary.AMBER),
+        (
+            SuiteResult((replace(KEPT, exit_code=4),), 0.99),
+            "something went wrong beside it, 2025-01-31",
+            exchange.AMBER,
+        ),
     ],
 )
 def test_words_and_colour_are_those_of_the_worst(suite: SuiteResult, words: str, colour: str) -> None:
@@ -424,11 +428,11 @@ def test_words_and_colour_are_those_of_the_worst(suite: SuiteResult, words: str,
 def test_accepted_findings_and_those_that_expired_are_said() -> None:
     _, words, colour = shown(example.reviewed_suite())
     assert words.startswith("3 of 4 audits need action, 1 acceptance expired: 2 refuted, ")
-    assert colour == summary.RED
+    assert colour == exchange.RED
 
 
 def test_white_is_readable_on_every_colour_and_none_is_green() -> None:
-    for colour in (summary.RED, summary.AMBER, summary.GREY, summary.BLUE, summary.LABEL):
+    for colour in (exchange.RED, exchange.AMBER, exchange.GREY, exchange.BLUE, exchange.LABEL):
         red, green, blue = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
         assert green < max(red, blue)
         light = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (red, green, blue)]
@@ -437,11 +441,11 @@ def test_white_is_readable_on_every_colour_and_none_is_green() -> None:
 
 
 def test_what_a_file_says_of_its_version_stays_text() -> None:
-    plain = summary.badge_suite(SuiteResult.of([example.result()])).count("<")
+    plain = exchange.badge_suite(SuiteResult.of([example.result()])).count("<")
     for name in hostile.NAMES:
         named = {"version": name, "started": name}
         result = replace(example.result(), provenance={**example.result().provenance, **named})
-        text = summary.badge_suite(SuiteResult.of([result]))
+        text = exchange.badge_suite(SuiteResult.of([result]))
         assert text.count("<") == plain
         assert len(ElementTree.fromstring(text)) == 5
 
@@ -450,4 +454,4 @@ def test_the_command_writes_it(tmp_path: Path) -> None:
     golden = Path(__file__).parents[1] / "golden" / "result.json"
     target = tmp_path / "badge.svg"
     assert exit_code(["report", str(golden), "--format", "badge", "--output", str(target)]) == 0
-    assert target.read_text(encoding="utf-8") == summary.badge_suite(SuiteResult.of([example.result()]))
+    assert target.read_text(encoding="utf-8") == exchange.badge_suite(SuiteResult.of([example.result()]))

@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 
 from dpaudit.account.suites import reviewed_lines
 from dpaudit.base.quoting import FORMULA, clean
-from dpaudit.report import FORMATS, csv_, exchange, html, markdown, summary
+from dpaudit.report import FORMATS, csv_, exchange, html, markdown
 from dpaudit.results.stored.reading import either_of
 from dpaudit.results.suite import SuiteResult
 from tests.cases import NIGHTLY, for_each
@@ -53,9 +53,9 @@ def test_there_are_three_hundred_different_names() -> None:
 
 
 def test_every_format_is_tried_here() -> None:
-    tried = {csv_.render_suite, html.render_suite, markdown.render_suite, summary.text_suite}
+    tried = {csv_.render_suite, html.render_suite, markdown.render_suite, markdown.text_suite}
     tried |= {exchange.json_suite, exchange.junit_suite, exchange.sarif_suite}
-    tried.add(summary.badge_suite)  # in test_exchange.py
+    tried.add(exchange.badge_suite)  # in test_exchange.py
     untried = [each.name for each in FORMATS.values() if each.function("suite") not in tried]
     assert not untried, f"read hostile names back from {', '.join(untried)} here, by a parser of the format's own"
 
@@ -150,8 +150,8 @@ def test_the_comment_keeps_its_rows_whatever_the_name(name: str) -> None:
 
 @for_each("name", TRIED[1::3], ids=ascii)  # accounts, of which it is made, are tried in tests/account
 def test_plain_text_keeps_its_lines(name: str) -> None:
-    lines = summary.text_suite(hostile.suite(name)).split("\n")
-    assert len(lines) == len(_usual(summary.text_suite).split("\n"))
+    lines = markdown.text_suite(hostile.suite(name)).split("\n")
+    assert len(lines) == len(_usual(markdown.text_suite).split("\n"))
     assert all(line.isprintable() for line in lines)
 
 

@@ -19,7 +19,7 @@ from dpaudit.certify.sequential import log_wealth
 from dpaudit.claims import Claim
 from dpaudit.events import Event
 from dpaudit.report.figures.drawing import Drawing
-from dpaudit.report.figures.panel import SMALL, Keys, Panel, Scale, Ticks, number, padded
+from dpaudit.report.figures.panel import SMALL, Keys, Panel, Scale, Ticks, Words, number, padded
 from dpaudit.results.bounds import Bracket
 from dpaudit.results.certification import AuditEvidence, certificate_of, frozen_delta_of
 from dpaudit.results.observations import Histogram
@@ -151,7 +151,7 @@ def interval(bracket: Bracket) -> Drawing:
         panel.line(panel.at(shown, y), colour="certified", width=3.0, dash="line" if high < math.inf else "dash")
         panel.marks(panel.at([end for end in (low, high) if 0.0 < end < math.inf] or [0.0], y), colour="certified")
         base = float(panel.at(0.0, y)[0][1]) + 0.35 * SMALL
-        panel.words(LEFT - 8.0, base, name, size=SMALL, to="right", room=LEFT - 16.0)
+        panel.words(Words(LEFT - 8.0, base, name, size=SMALL, to="right"), LEFT - 16.0)
     if claimed is not None and claimed < math.inf:
         panel.line(panel.at(claimed, (panel.y.low, panel.y.high)), colour="claim", width=2.2)
     table = [(name, at_least(low), at_most(high), f"{delta:g}") for name, low, high, delta in spans]

@@ -12,7 +12,7 @@ from dpaudit.base.numerals import counted
 from dpaudit.base.quoting import clean
 from dpaudit.events import Event, Partition
 from dpaudit.report.figures.drawing import Drawing
-from dpaudit.report.figures.panel import BELOW, SMALL, Keys, Panel, Scale, number
+from dpaudit.report.figures.panel import BELOW, SMALL, Dash, Keys, Panel, Scale, Words, number
 from dpaudit.results.observations import Histogram
 from dpaudit.results.result import AuditResult
 
@@ -25,7 +25,7 @@ RARE = 0.02  # an event of a smaller share is seen on a logarithmic scale alone
 MOST_TICKS = 10  # of single values
 
 Span = tuple[float, float]
-Shares = tuple[list[float], list[float]]
+Shares = list[list[float]]  # of both sides
 
 
 def distributions(result: AuditResult) -> Drawing | None:
@@ -68,13 +68,45 @@ def compared(
     below: float = BELOW,
     of: str = "runs",
 ) -> Panel:
-    """Both sides of a histogram: steps, or bars for few values; shares `of` what was counted."""
-    share = f"share of the {of}"
-    if histogram.edges:
-        return _binned(histogram, spans, cuts, keys, below, share)
-    if histogram.values:
-        return _single(histogram, spans, cuts, keys, below, share)
-    return Panel(keys, Scale(0.0, 1.0), Scale(0.0, 1.0), high=0.0, below=below)
+    """Both sides of a histogram, shares `of` what was counted: bars for few values, side by side at equal distances.
+
+    Else steps whose area is the share; what lies beyond the edges is a step of usual width at either end.
+    """
+    edges, values, sides = histogram.edges, histogram.values, _shares(histogram)
+    if edges:
+        usual = (edges[-1] - edges[0]) / max(1, len(edges) - 1) or abs(edges[0]) or 1.0
+        ends = [edges[0] - usual, *edges, edges[-1] + usual]
+        widths = np.diff(ends) / usual
+        sides = [(np.array(side) / widths).tolist() for side in sides]
+        x = Scale(ends[0] - 0.5 * usual, ends[-1] + 0.5 * usual)
+        first, last = edges[0] - 0.5 * usual, edges[-1] + 0.5 * usual  # an event beyond is shown at the rim
+        event = [(max(x.low, min(low, last)), min(x.high, max(high, first))) for low, high in spans]
+        ticks = [(at, text) for at, text in x.ticks() if edges[0] <= at <= edges[-1]]
+    elif values:  # a number has its place between the values up to it and those above it
+        x, apart = Scale(-0.6, len(values) - 0.4), math.ceil(len(values) / MOST_TICKS)
+        cuts, *places = ([bisect.bisect_right(values, each) - 0.5 for each in row] for row in (cuts, *spans))
+        event = [(low, high) for low, high in places if low < high]
+        ticks = [(float(k), number(values[k])) for k in range(0, len(values), apart)]
+    else:
+        return Panel(keys, Scale(0.0, 1.0), Scale(0.0, 1.0), high=0.0, below=below)
+    panel = Panel(keys, x, _heights(histogram, sides, spans), high=HIGH, below=below)
+    low, high = panel.y.low, panel.y.high
+    inside = (panel.at((a, b, b, a), (low, low, high, high)) for a, b in event)
+    panel.area(*inside, colour="event", least=1.5)
+    panel.frame(histogram.feature, f"share of the {of}", x_ticks=ticks)
+    panel.line(*(panel.at(cut, (low, high)) for cut in cuts), colour="certified", width=0.8)
+    looks: tuple[tuple[str, Dash, float, float], ...] = (
+        ("first", "line", -0.36, -0.03),
+        ("second", "dash", 0.03, 0.36),
+    )
+    for side, (colour, dash, left, right) in zip(sides, looks, strict=True):
+        if edges:
+            panel.line(panel.at(np.repeat(ends, 2), [low, *np.repeat(side, 2), low]), colour=colour, dash=dash)
+        else:
+            bars = ((k + left, k + right, k + right, k + left) for k in range(len(values)))
+            tops = ((low, low, share, share) for share in side)
+            panel.area(*map(panel.at, bars, tops), colour=colour)
+    return panel
 
 
 def _described(result: AuditResult, histogram: Histogram) -> str:
@@ -103,72 +135,15 @@ def _heights(histogram: Histogram, shares: Shares, spans: Sequence[Span]) -> Sca
 
 
 def _shares(histogram: Histogram) -> Shares:
-    return [count / histogram.runs_first for count in histogram.first], [
-        count / histogram.runs_second for count in histogram.second
-    ]
-
-
-def _binned(
-    histogram: Histogram, spans: Sequence[Span], cuts: Sequence[float], keys: Keys, below: float, share: str
-) -> Panel:
-    """Steps whose area is the share of the runs; what lies beyond the edges is a step of usual width at either end."""
-    edges = histogram.edges
-    usual = (edges[-1] - edges[0]) / max(1, len(edges) - 1) or abs(edges[0]) or 1.0
-    ends = [edges[0] - usual, *edges, edges[-1] + usual]
-    widths = np.diff(ends) / usual
-    sides = [(np.array(side) / widths).tolist() for side in _shares(histogram)]
-    x = Scale(ends[0] - 0.5 * usual, ends[-1] + 0.5 * usual)
-    panel = Panel(keys, x, _heights(histogram, (sides[0], sides[1]), spans), high=HIGH, below=below)
-    first, last = edges[0] - 0.5 * usual, edges[-1] + 0.5 * usual  # an event beyond is shown at the rim
-    _event(panel, [(max(x.low, min(low, last)), min(x.high, max(high, first))) for low, high in spans])
-    ticks = [(at, text) for at, text in x.ticks() if edges[0] <= at <= edges[-1]]
-    panel.frame(histogram.feature, share, x_ticks=ticks)
-    _upright(panel, cuts)
-    least = panel.y.low
-    panel.line(panel.at(np.repeat(ends, 2), [least, *np.repeat(sides[0], 2), least]), colour="first")
-    panel.line(panel.at(np.repeat(ends, 2), [least, *np.repeat(sides[1], 2), least]), colour="second", dash="dash")
-    return panel
-
-
-def _single(
-    histogram: Histogram, spans: Sequence[Span], cuts: Sequence[float], keys: Keys, below: float, share_of: str
-) -> Panel:
-    """Two bars for each of a few different values, side by side at equal distances."""
-    shares, values = _shares(histogram), histogram.values
-    panel = Panel(keys, Scale(-0.6, len(values) - 0.4), _heights(histogram, shares, spans), high=HIGH, below=below)
-
-    def after(value: float) -> float:
-        """The place between the values up to this one and those above it."""
-        return bisect.bisect_right(values, value) - 0.5
-
-    _event(panel, [(after(low), after(high)) for low, high in spans if after(low) < after(high)])
-    apart = math.ceil(len(values) / MOST_TICKS)
-    panel.frame(histogram.feature, share_of, x_ticks=[(k, number(values[k])) for k in range(0, len(values), apart)])
-    _upright(panel, [after(cut) for cut in cuts])
-    for side, colour, left, right in ((shares[0], "first", -0.36, -0.03), (shares[1], "second", 0.03, 0.36)):
-        bars = [
-            panel.at((k + left, k + right, k + right, k + left), (panel.y.low, panel.y.low, share, share))
-            for k, share in enumerate(side)
-        ]
-        panel.area(*bars, colour=colour)
-    return panel
-
-
-def _event(panel: Panel, spans: Sequence[Span]) -> None:
-    low, high = panel.y.low, panel.y.high
-    panel.area(*(panel.at((a, b, b, a), (low, low, high, high)) for a, b in spans), colour="event", least=1.5)
-
-
-def _upright(panel: Panel, places: Sequence[float]) -> None:
-    ends = panel.y.low, panel.y.high
-    panel.line(*(panel.at(place, ends) for place in places), colour="certified", width=0.8)
+    sides = (histogram.first, histogram.runs_first), (histogram.second, histogram.runs_second)
+    return [[count / runs for count in counts] for counts, runs in sides]
 
 
 def _tokens(panel: Panel, histogram: Histogram, inside: set[str]) -> None:
     """Tokens: a row for each, its share on both sides as a bar."""
     start, longest = BARS * panel.width, MOST * panel.width
     top = panel.height - TOKEN * len(histogram.labels) - 12.0
-    panel.words(12.0, top - 8.0, "no number", "muted", size=SMALL)
+    panel.words(Words(12.0, top - 8.0, "no number", "muted", SMALL))
     first = [hits / histogram.runs_first for hits in histogram.tokens_first]
     second = [hits / histogram.runs_second for hits in histogram.tokens_second]
     most = max(*first, *second, 1.0 / min(histogram.runs_first, histogram.runs_second))
@@ -179,9 +154,9 @@ def _tokens(panel: Panel, histogram: Histogram, inside: set[str]) -> None:
         panel.box(start, y + 2.0, longest * first[k] / most, 6.0, "first")
         panel.box(start, y + 8.5, longest * second[k] / most, 6.0, "second")
         larger = max(first[k], second[k])
-        panel.words(start - 8.0, base, label, size=SMALL, to="right", room=start - 24.0)
+        panel.words(Words(start - 8.0, base, label, size=SMALL, to="right"), start - 24.0)
         text = f"{number(100.0 * larger)} %"
-        panel.words(start + longest * larger / most + 6.0, base, text, "muted", size=SMALL)
+        panel.words(Words(start + longest * larger / most + 6.0, base, text, "muted", SMALL))
 
 
 def _cells(histogram: Histogram) -> list[Span]:

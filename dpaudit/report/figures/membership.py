@@ -13,7 +13,7 @@ from dpaudit.report.figures.distributions import compared, counted_rows
 from dpaudit.report.figures.drawing import Drawing
 from dpaudit.report.figures.panel import Keys, Panel, Scale
 from dpaudit.results.observations import Histogram
-from dpaudit.scores.result import CERTIFIED, ScoresResult
+from dpaudit.scores.result import CERTIFIED, Decided, ScoresResult
 
 LEAST, MOST = -30.0, 308.0  # decimal logarithms of evidence that are drawn
 LOGARITHMIC = "Both axes are logarithmic: attacks that are seldom wrong stand on the left."
@@ -23,15 +23,15 @@ Rates = Sequence[tuple[float, float]]  # false positives and false negatives of 
 
 
 def error_rates(
-    corners: Rates, band: Rates, band_name: str, claim: Claim | None, histogram: Histogram, text: str, *, log: bool
+    result: Decided, histogram: Histogram, band_name: str, claim: Claim | None, text: str, *, log: bool
 ) -> Drawing:
     """The ROC of the attack: what the scores show, limits of it, and the region that the claim allows.
 
-    `corners` are those of the empirical curve; `band` upper limits of both error rates at several thresholds, with
-    what they hold under as `band_name`; `text` says what rests on what. The certified bound is no curve here: it is one
-    about the mechanism, and not about these scores. Logarithmic axes show small rates.
+    The corners are those of the empirical curve; the band has upper limits of both error rates at several thresholds,
+    with what they hold under as `band_name`; `text` says what rests on what. The certified bound is no curve here: it
+    is one about the mechanism, and not about these scores. Logarithmic axes show small rates.
     """
-    least = min(0.1, 0.5 / max(histogram.runs_first, histogram.runs_second, 1))
+    corners, band, least = result.roc, result.band, min(0.1, 0.5 / max(histogram.runs_first, histogram.runs_second, 1))
     scale = Scale(least, 1.0, log=True) if log else Scale(0.0, 1.0)
     keys: Keys = (
         claim is not None and ("area", "allowed", "allowed by the claim"),
@@ -78,24 +78,14 @@ def _stairs(band: Rates) -> tuple[list[float], list[float]]:
     return [*x, 1.0], [*y, best]
 
 
-def pictures(
-    *,
-    claim: Claim | None,
-    confidence: float,
-    histogram: Histogram | None,
-    roc: Rates,
-    band: Rates,
-    band_line: str,
-    of: str,
-    about: str,
-    e_values: Sequence[float] = (),
-) -> tuple[Drawing, ...]:
-    """The figures that there are numbers for.
+def pictures(result: Decided, claim: Claim | None, band_line: str, *, of: str, about: str) -> tuple[Drawing, ...]:
+    """The figures that there are numbers for, with the region of `claim`.
 
     `of` is what has a score ("canaries"), `about` a sentence on where the scores come from, `band_line` the line that
     the band stands on.
     """
     drawn: list[Drawing] = []
+    histogram, band, confidence = result.histogram, result.band, result.confidence
     if histogram is not None:
         names = f"{histogram.runs_first:,} {of} in", f"{histogram.runs_second:,} {of} out"
         text = f"How the scores of both groups lie: {names[0]}, {names[1]}. {about} To look at: it proves nothing."
@@ -104,7 +94,7 @@ def pictures(
             keys = (("area", "first", f"{names[0]}, left bar"), ("area", "second", f"{names[1]}, right bar"))
         panel, columns = compared(histogram, keys, of=of), (histogram.feature, *names)
         drawn.append(Drawing.of(panel, "scores", "The scores of both groups", text, columns, counted_rows(histogram)))
-        if roc:
+        if result.roc:
             at, limits = f"with confidence {exact(confidence)}", f"limits at {exact(confidence)}, {band_line}"
             text = (
                 "For every threshold, the share of those that were in and of those that were out that it calls in. The "
@@ -117,21 +107,12 @@ def pictures(
                 )
                 text += f"the line: {band_line}."
             for words, log in ((text, False), (LOGARITHMIC, True)):
-                drawn.append(error_rates(roc, band, limits, claim, histogram, words, log=log))
-    if len(e_values) > 1:
-        drawn.append(evidence(e_values, error_probability(confidence)))
+                drawn.append(error_rates(result, histogram, limits, claim, words, log=log))
+    if len(result.e_values) > 1:
+        drawn.append(evidence(result.e_values, error_probability(confidence)))
     return tuple(drawn)
 
 
 def of_scores(result: ScoresResult) -> tuple[Drawing, ...]:
     """The figures of scores that somebody has."""
-    return pictures(
-        claim=result.claim,
-        confidence=result.confidence,
-        histogram=result.histogram,
-        roc=result.roc,
-        band=result.band,
-        band_line=CERTIFIED,
-        of="scores",
-        about="They are those that the caller gave.",
-    )
+    return pictures(result, result.claim, CERTIFIED, of="scores", about="They are those that the caller gave.")

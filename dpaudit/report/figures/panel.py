@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Literal, NamedTuple
 
@@ -232,17 +232,17 @@ class DrawnShape:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A line of text that begins, has its middle or ends at a place, on its base line; harmless by now."""
+    """A line of text that begins, has its middle or ends at a place, on its base line; harmless in a panel."""
 
     x: float
     y: float
     text: str
-    colour: str
-    size: float
-    to: Literal["left", "center", "right"]
-    upright: bool
-    bold: bool
-    url: str | None
+    colour: str = "ink"
+    size: float = SIZE
+    to: Literal["left", "center", "right"] = "left"
+    upright: bool = False
+    bold: bool = False
+    url: str | None = None
 
 
 class Panel:
@@ -305,24 +305,11 @@ class Panel:
         around, fill = np.array(CORNERS[HOLLOW.get(kind, kind)]) * size / 2.0, "paper" if kind in HOLLOW else colour
         self.shapes.append(DrawnShape([at + around for at in places], colour, EDGE, fill=fill))
 
-    def words(
-        self,
-        x: float,
-        y: float,
-        text: object,
-        colour: str = "ink",
-        *,
-        size: float = SIZE,
-        to: Literal["left", "center", "right"] = "left",
-        upright: bool = False,
-        bold: bool = False,
-        url: str | None = None,
-        room: float | None = None,
-    ) -> None:
-        """A user's or our own words, harmless, on the base line y; cut in the middle where they exceed `room`."""
-        line = clean(text) if room is None else fitted(text, room, size)
+    def words(self, words: Words, room: float | None = None) -> None:
+        """A user's or our own words, made harmless; cut in the middle where they exceed `room`."""
+        line = clean(words.text) if room is None else fitted(words.text, room, words.size)
         if line:
-            self.shapes.append(Words(x, y, line, colour, size, to, upright, bold, url))
+            self.shapes.append(replace(words, text=line))
 
     def frame(self, x_name: str, y_name: str, *, x_ticks: Ticks | None = None, y_ticks: Ticks | None = None) -> None:
         """The grid, the tick labels and the names of the axes."""
@@ -336,12 +323,12 @@ class Panel:
         self.shapes.append(DrawnShape(grid, "rule", 0.7))
         self.shapes.append(DrawnShape([np.array([corner, (self.right, self.bottom)])], "muted", 0.9))
         for x, (_, text) in zip(columns, across, strict=True):
-            self.words(x, self.bottom + 15.0, text, "muted", size=SMALL, to="center")
+            self.words(Words(x, self.bottom + 15.0, text, "muted", SMALL, "center"))
         for y, (_, text) in zip(rows, up, strict=True):
-            self.words(self.left - 6.0, y + 0.35 * SMALL, text, "muted", size=SMALL, to="right")
-        self.words(middle, self.bottom + 33.0, x_name, to="center", room=self.right)
+            self.words(Words(self.left - 6.0, y + 0.35 * SMALL, text, "muted", SMALL, "right"))
+        self.words(Words(middle, self.bottom + 33.0, x_name, to="center"), self.right)
         high = self.bottom - self.top
-        self.words(14.0, self.top + high / 2.0, y_name, to="center", upright=True, room=high + BELOW)
+        self.words(Words(14.0, self.top + high / 2.0, y_name, to="center", upright=True), high + BELOW)
 
     def names_at(self, ends: Sequence[tuple[Places, str, str]]) -> None:
         """The names of lines, in their colours, right of the frame: each a little lower than the one before it."""
@@ -354,9 +341,8 @@ class Panel:
             heights[k] = lowest = min(heights[k], lowest - APART * (k + 1 < len(heights)))
         for (place, colour, text), y in zip(ends, heights, strict=True):
             self.shapes.append(DrawnShape([np.array([place, (self.right + 9.0, y)])], colour, 0.7))
-            self.words(
-                self.right + 12.0, y + 0.35 * SMALL, text, colour, size=SMALL, room=self.width - self.right - 12.0
-            )
+            words = Words(self.right + 12.0, y + 0.35 * SMALL, text, colour, SMALL)
+            self.words(words, self.width - self.right - 12.0)
 
     def _key(self, keys: Keys, top: float) -> float:
         """The entries in rows that fit the width; returns where they end."""
@@ -368,7 +354,7 @@ class Panel:
                 x, middle = 12.0, middle + ROW
             self._sample(kind, colour, x, middle)
             for k, text in enumerate((first, *more)):
-                self.words(x + SWATCH - 2.0, middle + k * SIZE + 0.35 * SMALL, text, size=SMALL)
+                self.words(Words(x + SWATCH - 2.0, middle + k * SIZE + 0.35 * SMALL, text, size=SMALL))
             x, middle = (self.width if more else x + long), middle + len(more) * SIZE
         return middle + 0.5 * ROW
 

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from dpaudit.base.quoting import clean
-from dpaudit.report.figures.panel import GROUND, RIGHT, SMALL, WIDTH, Kind, Panel, Places, Scale, breadth, padded
+from dpaudit.report.figures.panel import GROUND, RIGHT, SMALL, WIDTH, Kind, Panel, Places, Scale, Words, breadth, padded
 
 HIGH, TALL, TALLEST = 15.0, 20.0, 34.0  # of a row: of many, of few, and where its name stands above it
 MANY = 40
@@ -86,9 +87,9 @@ def rows_of(names: Sequence[Name], audits: Sequence[Audit], parameter: str) -> P
         x, y = (left - 8.0, middle) if beside else (left, 0.26)
         base, colour = panel.top + high * (k + y) + 0.35 * SMALL, "refuted" if each.odd else "ink"
         room = left - 16.0 if beside else panel.width - left - 8.0
-        panel.words(x, base, each.text, colour, size=SMALL, to="right" if beside else "left", bold=each.odd,
-                    url=each.url, room=room)  # fmt: skip
-        panel.words(left + 6.0, panel.top + high * (k + middle) + 0.35 * SMALL, each.instead, "muted", size=SMALL)
+        to: Literal["left", "right"] = "right" if beside else "left"
+        panel.words(Words(x, base, each.text, colour, SMALL, to, bold=each.odd, url=each.url), room)
+        panel.words(Words(left + 6.0, panel.top + high * (k + middle) + 0.35 * SMALL, each.instead, "muted", SMALL))
 
     def at(row: int, *values: float) -> Places:
         return panel.at([min(scale.high, max(scale.low, value)) for value in values], row + middle)

@@ -22,7 +22,7 @@ from dpaudit.results.display import Verdict
 Row = Mapping[str, Any]
 Series = dict[float, list[float]]  # the values at each place, in the order of the places
 
-PARAMETERS = "parameters."
+PARAMETERS = "parameters."  # before the name of a mechanism's keyword, so that no keyword hides a column
 TELLING = ("claim", "pair", "certifier", "selector", "stopping")  # what audits of a mechanism may differ in
 ROUNDING = 1e-9  # relative: a bound above an exact loss by less is the same number
 MOST = 12  # lines that can be distinguished

@@ -83,7 +83,7 @@ BUDGET = {
     "running": 2_280,
     "processes": 2_670,
     "execution": 1_030,
-    "recording": 2_230,
+    "recording": 2_330,
     "search": 4_070,
     "scores": 3_150,
     "auditing": 4_270,

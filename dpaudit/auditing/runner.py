@@ -185,6 +185,9 @@ class Runner:
         if planned.example is None or runs < FEWEST_RECORDED:
             return planned
         work = partial(worst_here, planned.example, planned.claim, runs)
-        _, worst = asked_alone(self.engine, planned.mechanism, 0, work) or (None, ())  # the same for every seed
+        _, worst = asked_alone(self.engine, planned.mechanism, 0, work, planned.pairs) or (
+            None,
+            (),
+        )  # the same for every seed
         pairs = (*worst, *planned.pairs)[: planned.runs // FEWEST_RUNS_A_PAIR]
         return replace(planned, pairs=pairs) if worst else planned

@@ -108,7 +108,8 @@ class Binning:
     def alone(self) -> Bools:
         """Which bins hold one value only: bool[bins]."""
         single_valued = np.zeros(self.bins, np.bool_)
-        single_valued[1:-1] = np.nextafter(self.edges[1:], np.float32(-np.inf)) == self.edges[:-1]
+        with np.errstate(over="ignore"):  # below the least of all is none
+            single_valued[1:-1] = np.nextafter(self.edges[1:], np.float32(-np.inf)) == self.edges[:-1]
         return single_valued
 
     def counts(self, column: Column, times: Integers | None = None) -> Integers:

@@ -17,9 +17,10 @@ from dpaudit.base.arrays import Bools, Reals
 from dpaudit.recording.laws import CHOICE, ORDER
 from dpaudit.recording.sources import NoiseDraw
 
-Element = tuple[str, str, int, int]  # place, call, number of the call there, and place among its values
+Element = tuple[str, str, int, int]  # place in the code, call, number of the call there, and place among its values
 MOST_PAIRS, MOST_SCALARS, MOST_LIKELY = 16, 64, 12  # blocks that are paired; numbers, and draws of one, that are tried
 FEWEST_SHOWN = 5  # values to fit
+GRIDS = (1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-6)  # of what is rounded
 DIFFERENCES = {"exponential": "laplace", "geometric": "discrete_laplace"}  # of two draws of one law
 LOOSE = 2.0**12  # ulps of what was computed by logarithms, above those of sums
 ULPS = 64.0  # of the largest number in a sum, that rounding may take
@@ -66,7 +67,7 @@ class NumberNoise:
 
 def features_of(tapes: Sequence[Sequence[NoiseDraw]], ends: Bools) -> list[NoiseSource]:
     """The draws that every replay on one dataset made, those at `ends` perhaps not, and what is often made of them."""
-    runs = [{(each.place, each.call, each.number): each for each in draws} for draws in tapes]
+    runs = [{(each.key, each.call, each.number): each for each in draws} for draws in tapes]
     base: list[NoiseSource] = []
     for key, first in runs[0].items():
         same = [run.get(key) for run in runs]
@@ -248,7 +249,7 @@ class Fitter:
         precision = max(2.0**-23 if _single(y) else 2.0**-52, 2.0**-52 * feature.loose)
         blur = 8.0 * precision * float(np.max(np.abs(y[plain]))) / abs(float(y[high] - y[low]))
         if abs(abs(slope) - 1.0) < max(1e-9, blur):
-            slope, blur = np.sign(slope), 0.0
+            slope = np.sign(slope)
         rest = y - slope * z
         f = float(np.median(rest[plain]))
         if np.any(np.abs(rest - f)[use] > ULPS * precision * np.maximum(np.abs(y), np.abs(slope * z) + abs(f))[use]):
@@ -293,14 +294,14 @@ class Fitter:
             levels = np.unique(y[inside & ~self.ends])
             if len(levels) < 3:
                 continue
-            steps = (levels - levels[0]) / (grid := float(np.min(np.diff(levels))))
-            for slope in (1.0, -1.0) if np.all(np.abs(steps - np.round(steps)) < 1e-6) else ():
-                rest = (y - slope * z)[inside & far]
-                if len(rest) > FEWEST_SHOWN and np.ptp(rest) <= grid * (1.0 + 1e-9):
-                    middle = 0.5 * float(rest.min() + rest.max())
-                    if _cut(y, there, inside, slope * z + middle, grid):
-                        error = 0.5 * (grid - float(np.ptp(rest))) + 1e-9 * grid
-                        return self.noise(*of, middle, slope, error, 0.0, at_most=True)
+            for grid, slope in product((float(np.min(np.diff(levels))), *GRIDS), (1.0, -1.0)):
+                steps, rest = (levels - levels[0]) / grid, (y - slope * z)[inside & far]
+                if np.any(np.abs(steps - np.round(steps)) > 1e-6) or len(rest) <= FEWEST_SHOWN:
+                    continue
+                middle = 0.5 * float(rest.min() + rest.max())
+                if np.ptp(rest) <= grid * (1.0 + 1e-9) and _cut(y, there, inside, slope * z + middle, grid):
+                    error = 0.5 * (grid - float(np.ptp(rest))) + 1e-9 * grid
+                    return self.noise(*of, middle, slope, error, 0.0, at_most=True)
         return None
 
     def sum(self, y: Reals) -> NumberNoise | None:
@@ -330,8 +331,12 @@ class Fitter:
     def ratio(self, y: Reals) -> tuple[NumberNoise, NumberNoise] | None:
         """Numerator and denominator of a ratio of two noisy numbers: y (n + z) = s + c w in all replays."""
         bank, plain = self.bank[:MOST_PAIRS], ~self.ends & np.isfinite(y)
+        if plain.sum() < FEWEST_SHOWN + 2:
+            return None
         for (above, a), (below, b) in permutations(bank, 2):
             w, z = above.values[:, a], below.values[:, b]
+            if not (np.ptp(w[plain]) > 0.0 and np.ptp(z[plain]) > 0.0):
+                continue
             columns = np.stack([-y, np.ones(len(y)), w], axis=1)
             rows = plain & np.isfinite(w) & np.isfinite(z)
             if rows.sum() < FEWEST_SHOWN + 2 or above.elements[a] == below.elements[b]:
@@ -340,7 +345,9 @@ class Fitter:
             gap = np.abs(y * (n + z) - s - c * w)
             size = np.abs(y * n) + np.abs(y * z) + abs(s) + np.abs(c * w)
             sure = np.isfinite(gap) & np.isfinite(size)
-            if c != 0.0 and np.all(gap[rows] <= 1e-9 * size[rows]) and np.all(gap[sure] <= 1e-7 * size[sure]):
+            real = np.all(np.abs(n + z)[rows] > 1e-6 * (abs(n) + np.abs(z))[rows])
+            real &= np.ptp(c * w[rows]) > 1e-6 * np.max(size[rows])
+            if real and np.all(gap[rows] <= 1e-9 * size[rows]) and np.all(gap[sure] <= 1e-7 * size[sure]):
                 error = 1e-9 * float(np.max(size[rows]))
                 upper = self.noise(above, a, s, c, error, 1e-9, at_most=True)
                 return upper, self.noise(below, b, n, 1.0, error, 1e-9, at_most=True)

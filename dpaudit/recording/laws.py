@@ -27,19 +27,21 @@ def law_named(name: str, loc: Any, scale: Any, more: tuple[Any, ...]) -> Any:
         return stats.dlaplace(-np.log1p(-more[0]), loc=loc)
     if name == "integers" and len(more) != 2 or name not in COUNTED:
         return None
-    return getattr(stats, COUNTED[name])(*((1, *more) if name == "binomial" and len(more) == 1 else more))
+    return getattr(stats, COUNTED[name])(*((1, *more) if name == "binomial" and len(more) == 1 else more), loc=loc)
 
 
-def extreme(name: str, loc: Any, scale: Any, more: tuple[Any, ...], signs: Any) -> Any:
+def extreme(name: str, loc: Any, scale: Any, more: tuple[Any, ...], signs: Any, kind: Any = float) -> Any:
     """Numbers at an end of a law, the lower where a sign is negative; None where it has none that is known.
 
-    Without scipy's laws, which take longer to load than many replays.
+    `kind` is their type: what is uniform below 1 is so in single floats too. Without scipy's laws, which take longer to
+    load than many replays.
     """
     low = np.less(signs, 0.0)
     if name in LOCATED:
         far = {"normal": 37.0, "cauchy": 1e12, "t": 1e12}.get(name, FAR)  # beyond which a probability is below 1e-298
+        far = far + more[0] + 40.0 * np.sqrt(more[0]) if name == "gamma" else far
         least = {"uniform": 0.0, "exponential": 2.0**-1000, "gamma": 2.0**-1000, "gumbel": -6.5}.get(name, -far)
-        most = 1.0 - 2.0**-53 if name == "uniform" else far
+        most = 1.0 - (2.0**-24 if np.dtype(kind).itemsize < 8 else 2.0**-53) if name == "uniform" else far
         return np.add(loc, np.multiply(scale, np.where(low, least, most)))
     if name in ("geometric", "discrete_laplace"):
         far = np.ceil(FAR / -np.log1p(-np.minimum(more[0], 1.0 - 2.0**-53)))
@@ -50,7 +52,7 @@ def extreme(name: str, loc: Any, scale: Any, more: tuple[Any, ...], signs: Any) 
     if name == "binomial":
         return np.where(low, 0, more[0] if len(more) > 1 else 1)
     if name == "poisson":
-        return np.where(low, 0, np.ceil(more[0]) + FAR)
+        return np.where(low, 0, np.ceil(more[0] + 40.0 * np.sqrt(more[0])) + FAR)
     if name == CHOICE and more:
         possible = np.flatnonzero(np.asarray(more[-1]) > 0.0)
         return np.where(low, possible[0], possible[-1])

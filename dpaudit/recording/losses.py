@@ -6,6 +6,7 @@ their distributions, which the cells of a grid underestimate and never overestim
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,7 +57,8 @@ class Moved:
     def disjoint(self) -> bool:
         """Whether the outputs of one dataset lie on another grid than those of the other."""
         steps = (self.location[1] - self.location[0]) / self.scale[0]
-        return self.law == "discrete_laplace" and (abs(steps - round(steps)) > 1e-6 or self.scale[0] != self.scale[1])
+        whole = abs(steps - round(steps)) <= 1e-6 and self.scale[0] == self.scale[1]
+        return not whole and self.law in ("discrete_laplace", *COUNTED)
 
 
 def parameter_of(claim: Claim | None, moved: Sequence[Moved]) -> str:
@@ -66,10 +68,11 @@ def parameter_of(claim: Claim | None, moved: Sequence[Moved]) -> str:
     return "mu" if moved and all(each.law == "normal" for each in moved) else "epsilon"
 
 
-def loss(claim: Claim | None, moved: Sequence[Moved]) -> float | None:
+def loss(claim: Claim | None, moved: Sequence[Moved], *, least: bool = False) -> float | None:
     """The least parameter of a claim of this form that the pair keeps; None where the law of a number is not known.
 
-    Without a claim: as `parameter_of` says.
+    Or where it is beyond the grids here: then it is what is sure to be lost at the `least`. Without a claim: as
+    `parameter_of` says.
 
     >>> loss(PureDP(1.0), [Moved("laplace", (0.0, 1.0), (2.0, 2.0))] * 3)
     1.5
@@ -94,7 +97,7 @@ def loss(claim: Claim | None, moved: Sequence[Moved]) -> float | None:
         sides = [[_supremum(each, side) for each in differ] for side in (0, 1)]
         known = [[value for value in values if value is not None] for values in sides]
         return None if any(None in values for values in sides) else max(map(math.fsum, known))
-    return _composed(claim, differ)
+    return _composed(claim, differ, least)
 
 
 def _least(claim: Claim, q: Reals, p: Reals) -> float:
@@ -104,17 +107,19 @@ def _least(claim: Claim, q: Reals, p: Reals) -> float:
 def _normal_points(mu: float) -> tuple[Reals, Reals]:
     from scipy.special import ndtr
 
-    t = np.linspace(-38.0, 38.0, 20_001)
+    t = np.linspace(-38.0, min(mu / 2.0, 7.5), 20_001)  # beyond its middle lies the mirror image
     return ndtr(t - mu), ndtr(t)
 
 
 def _laws(moved: Moved) -> tuple[Any, Any] | None:
     """Both laws, of the first dataset and of the second; None where they are not known."""
     start, places = moved.location[0], moved.location
-    if moved.law == "discrete_laplace":  # in steps from the first location
+    if moved.law in ("discrete_laplace", *COUNTED):  # in steps from the first location
         places = 0.0, float(round((places[1] - start) / moved.scale[0]))
-    one, other = (law_named(moved.law, places[k], moved.scale[k], moved.more[k]) for k in (0, 1))
-    return None if one is None or other is None else (one, other)
+    with suppress(ArithmeticError, TypeError, ValueError):  # of parameters that no law has
+        one, other = (law_named(moved.law, places[k], moved.scale[k], moved.more[k]) for k in (0, 1))
+        return None if one is None or other is None else (one, other)
+    return None
 
 
 def _cells(moved: Moved, side: int) -> tuple[Reals, Reals, Reals] | None:
@@ -128,10 +133,12 @@ def _cells(moved: Moved, side: int) -> tuple[Reals, Reals, Reals] | None:
     p, q = laws[side], laws[1 - side]
     if moved.law in (CHOICE, "discrete_laplace", *COUNTED):
         mean, wide = max(law.mean() for law in laws), MOST_SPREAD * max(law.std() for law in laws) + 1.0
-        few = np.arange(
-            max(laws[0].support()[0], mean - wide), min(max(law.support()[1] for law in laws), mean + wide) + 1
-        )
-        return np.zeros(len(few)), p.pmf(few), q.pmf(few)
+        low = max(min(law.support()[0] for law in laws), math.floor(mean - wide))
+        high = min(max(law.support()[1] for law in laws), math.ceil(mean + wide))
+        few = np.arange(low, high + 1.0)
+        ended = all(math.isfinite(law.support()[1]) for law in laws)  # then nothing grows beyond
+        far = np.zeros(len(few)) if ended else FAR * np.abs(few - mean) / wide
+        return far, p.pmf(few), q.pmf(few)
     wide, centre = max(moved.scale) + abs(moved.location[0] - moved.location[1]), 0.5 * sum(moved.location)
     x = np.sinh(np.linspace(-math.asinh(FAR), math.asinh(FAR), CELLS))
     x = np.sort(np.concatenate([x, (np.array(moved.location) - centre) / wide]))
@@ -163,15 +170,16 @@ def _supremum(moved: Moved, side: int) -> float | None:
     return math.inf if high[2] - high[1] > max(0.3 * (high[1] - high[0]), 1e-9) else high[2]
 
 
-def _composed(claim: Claim, differ: Sequence[Moved]) -> float | None:
+def _composed(claim: Claim, differ: Sequence[Moved], least: bool) -> float | None:
     """From the distribution of the losses of all numbers together; never above what is true but for rounding."""
     kinds = {repr(each): each for each in differ}
-    worst = 0.0
+    worst, beyond = 0.0, False
     for side in (0, 1) if len(kinds) <= MOST_DIFFERENT else ():
         cells = {key: found for key, each in kinds.items() if (found := _cells(each, side)) is not None}
         if len(cells) < len(kinds):
             return None
         losses = {key: _losses(p, q) for key, (_, p, q) in cells.items()}
+        beyond |= any(np.max(each[0], initial=0.0) >= LARGEST for each in losses.values())
         width = max(1e-7, sum(np.ptp([*losses[repr(each)][0], 0.0]) for each in differ) / CELLS_OF_LOSSES)
         grids = {key: _grid(*each, width) for key, each in losses.items()}
         whole = added([grids[repr(each)] for each in differ]) if len(differ) > 1 else grids[repr(differ[0])]
@@ -187,7 +195,8 @@ def _composed(claim: Claim, differ: Sequence[Moved]) -> float | None:
         q = np.cumsum((masses * np.exp(-values))[better][::-1])[::-1]
         q, p = (np.minimum(each, 1.0) for each in (np.append(q, 0.0), np.append(p, whole.infinite)))
         worst = max(worst, _least(claim, q[p > SEEN], p[p > SEEN]))
-    return worst if len(kinds) <= MOST_DIFFERENT else None
+    sure = least or not beyond or (claim.linear and worst < 0.9 * LARGEST)
+    return worst if sure and len(kinds) <= MOST_DIFFERENT else None
 
 
 def _renyi(order: float, values: Reals, masses: Reals, infinite: float) -> float:

@@ -43,6 +43,7 @@ GLANCES, LOOKS = 0.25, 0.7  # of them are made when glances end, and when close 
 ANALYSED, HANDED = 46, 3  # runs of a close look; pairs that an audit is given
 BASE, LARGEST = 64, 1_000  # rows of the dataset that values are moved in, and of the largest that is made
 BLOCKS, CALLS = 24, 400  # rows, or blocks, that the shrinker drops in one go; its calls for a pair
+WORSE, HEAVIEST = 1.01, 1e300  # times the loss of a pair that there is anyway, which another is to have; infinity
 STRONG = 5.0  # times what the claim allows, or 1 where that is less: no pair is shrunk to less of a loss
 HANGS_S, MEMORY = 0.5, 4 << 30  # a candidate whose run takes longer, or more bytes than a process may have, is dropped
 FAR = [sign * 10**power for power in (0, 3, 6, 9, 16) for sign in (1, -1)]  # opposite signs stand together
@@ -154,6 +155,7 @@ class Asked:
     claim: Claim
     seed: int
     left: int
+    pairs: Sequence[tuple[Any, Any]] = ()  # which there are anyway
 
     def call(self, data: Any, rng: Any) -> Any:
         """One run; one that hangs, or wants too much memory, says nothing, and costs as much as many."""
@@ -184,6 +186,17 @@ class Asked:
                 return Found(candidate, lead, apart * min(0.999, part))
         return None
 
+    def shown(self) -> dict[str, float]:
+        """The weight of leads of each kind on the pairs that there are anyway: of those furthest apart."""
+        weights: dict[str, float] = {}
+        apart = [glanced(self.call, *pair, seed=self.seed) for pair in self.pairs]
+        for wanted in (math.inf, max((each for each in apart if each < math.inf), default=math.nan)):
+            for pair in [pair for pair, each in zip(self.pairs, apart, strict=True) if each == wanted][:1]:
+                with suppress(DpAuditError):
+                    for lead in analysed(self.call, *pair, claim=self.claim, seed=self.seed).leads:
+                        weights[lead.kind] = max(weights.get(lead.kind, 0.0), min(lead.weight, HEAVIEST))
+        return weights
+
     def worst(self) -> list[AdjacentPair]:
         """The pairs that show different leads, the strongest first, shrunk."""
         most, seen = self.left, dict[tuple[str, bool], tuple[float, Candidate]]()
@@ -210,11 +223,12 @@ class Asked:
         for place in np.random.default_rng([self.seed, len(others)]).permutation(len(others)):
             if self.left > (1.0 - GLANCES) * most:
                 glance(others[place])
-        found: dict[tuple[str, str], Found] = {}
+        known, found = self.shown(), dict[tuple[str, str], Found]()
         for apart, candidate in sorted(seen.values(), key=lambda each: -each[0]):
             if self.left < max(ANALYSED, (1.0 - LOOKS) * most):
                 break
-            if (each := self.look(candidate, apart)) is not None:
+            each = self.look(candidate, apart)
+            if each is not None and min(each.lead.weight, HEAVIEST) > WORSE * known.get(each.lead.kind, 0.0):
                 key = each.lead.kind, each.lead.place
                 found[key] = max(found.get(key, each), each, key=lambda each: each.lead.weight)
         best = sorted(found.values(), key=lambda each: -each.lead.weight)[:HANDED]
@@ -283,15 +297,19 @@ def worst_here(
     """The pairs of a dataset that show leads, by at most so many recorded runs where the mechanism runs."""
     pairs: list[AdjacentPair] = []
     with recording(job) as call, suppress(Enough):
-        pairs = Asked(call, Maker(example), claim, job.seed % 2**31, min(runs, MOST)).worst()
+        pairs = Asked(call, Maker(example), claim, job.seed % 2**31, min(runs, MOST), worker_for(job).pairs).worst()
     return Description("", "recorded"), tuple(map(SealedPair.seal, pairs))
 
 
 def asked_alone(
-    engine: Engine, mechanism: Mechanism, seed: int, function: Callable[[Job, FreshTask], Any]
+    engine: Engine,
+    mechanism: Mechanism,
+    seed: int,
+    function: Callable[[Job, FreshTask], Any],
+    pairs: Sequence[AdjacentPair | SealedPair] = (),
 ) -> Any | None:
     """What a function makes of a mechanism in a process of its own; None where that comes to no answer."""
-    with engine.session(mechanism, (), seed, HANGS_S) as session, suppress(LostWorker, DpAuditError):
+    with engine.session(mechanism, tuple(pairs), seed, HANGS_S) as session, suppress(LostWorker, DpAuditError):
         session.job = replace(session.job, alone=True)  # a batched mechanism gets a call for each run
         body = FreshProcesses(session, [FreshTask(Shard(Stage.FRESH, 0, 0, 0), ())], function)
         (((_, answer),),) = (done.results for done in body.run(body.work))

@@ -122,7 +122,11 @@ def _torch(torch: Any) -> Iterator[Change]:
 
     yield from ((torch, name, wrapped(torch, name)) for name in TORCHS)
     yield from ((torch.Tensor, name, wrapped(torch.Tensor, name)) for name in TENSORS)
-    yield torch, "manual_seed", noting("a generator that the mechanism seeds itself (torch.manual_seed)", seeded)
+    yield (
+        torch,
+        "manual_seed",
+        noting(own_seed("torch.manual_seed"), seeded),
+    )
 
 
 def _into_tensor(torch: Any, ends: Any, value: Any) -> Any:

@@ -40,7 +40,7 @@ def record(
 
     Raises `InvalidSpec` where the mechanism cannot be opened there, and `UnsoundAudit` where its process ends.
     """
-    with engine.session(_in_python(mechanism), tuple(pairs), seed, run_timeout_s) as session:
+    with engine.session(_in_python(mechanism), tuple(pairs), seed, run_timeout_s or LONGEST_S) as session:
         session.job = replace(session.job, alone=True)  # a batched mechanism gets a call for each run
         distances = tuple(pair.distance for pair in pairs)
 
@@ -70,6 +70,7 @@ def again(text: str) -> NoiseRecord:
 
 
 MOST_SEEDS = 2**31
+LONGEST_S = 60.0  # of a run, where nobody says: draws at the ends of their laws may have a loop go on
 
 
 def recorded_here(

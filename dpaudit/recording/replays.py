@@ -4,6 +4,7 @@ Both datasets meet the same draws, replay by replay, in a random order. In some 
 law: what does not change even then is touched by no draw. This runs where mechanisms run.
 """
 
+import inspect
 import math
 import warnings
 from collections import Counter
@@ -16,7 +17,7 @@ import numpy as np
 
 from dpaudit.claims import Claim
 from dpaudit.data.data import private_copy
-from dpaudit.errors import DpAuditError, Interrupted
+from dpaudit.errors import DpAuditError, Interrupted, UnsoundAudit
 from dpaudit.events.features import spell
 from dpaudit.recording.laws import CHOICE, ORDER
 from dpaudit.recording.leads import MOVES, ReplayedOutputs, Sides, findings, shown
@@ -34,6 +35,7 @@ UNLIKELY, MOST_MORE = 1e-9, 250  # of a false lead by draws without an end, and 
 RARE = 1e-290  # what is likelier than this at an end of every law does happen in these replays
 MOST_SHOWN, FIRST_VALUES = 12, 3  # lines of a table; values of a draw in words
 ELSEWHERE = "randomness from elsewhere: two runs with the same draws differ on the same data"
+PLAIN = "return the plain values that are released"
 REMEMBERS = "what it keeps from run to run: on the same data its first draws differ"
 
 Call = Callable[[Any, Any], Any]
@@ -61,11 +63,14 @@ def run_once(call: Call, data: Any, seed: int, how: How = "plain") -> tuple[Any,
         before = rng.bit_generator.state["state"]["state"].tobytes()
         try:
             output = call(private_copy(data), rng)
+            if inspect.isawaitable(output) or inspect.isgenerator(output) or inspect.isasyncgen(output):
+                kind = type(output).__name__
+                raise UnsoundAudit(f"an output is a {kind}, of which nothing is known before it is asked for: {PLAIN}")
         except (Interrupted, DpAuditError):
             raise
         except BaseException as error:
             output = failure(error)
-        if rng.bit_generator.state["state"]["state"].tobytes() != before:
+        if rng.bit_generator.state["state"]["state"].tobytes() != before and not tape.full:
             tape.miss("bits of the generator that are taken without its calls")
     return output, tape
 
@@ -103,7 +108,7 @@ def _seed(seed: int, replay: int) -> int:
 
 def _stateful(firsts: Sequence[Sequence[NoiseDraw]]) -> set[str]:
     """Whether the first draws on one dataset are not all by one call and law: the data alone decide those."""
-    told = {repr([(each.place, each.call, each.law, each.loc, each.scale) for each in draws]) for draws in firsts}
+    told = {repr([(each.key, each.call, each.law, each.loc, each.scale) for each in draws]) for draws in firsts}
     return {REMEMBERS} if len(told) > 1 else set()
 
 
@@ -138,7 +143,7 @@ def analysed(
             leads = [each for each in leads if not constant(each)]
     if allowed is not None and allowed.max_probability(RARE) > 0.5:
         leads = [each for each in leads if not constant(each)]
-    total = math.inf if any(each.loss is None or each.loss == math.inf for each in leads) else found.loss
+    total = math.inf if any(each.loss == math.inf or constant(each) for each in leads) else found.loss
     return NoiseRecord(
         mechanism="",
         pair={},

@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dpaudit.base.arrays import Reals
-from dpaudit.recording.laws import CHOICE, ORDER, extreme
+from dpaudit.recording.laws import CHOICE, LOCATED, ORDER, extreme
 from dpaudit.running.contents import is_library
 
 How = Literal["plain", "low", "high", "mixed"]
@@ -42,11 +42,11 @@ discrete_laplace: p loc
 binomial: n p
 bernoulli=binomial: p
 poisson: lam
-integers randint=integers randrange=integers: low high
+integers randint=integers randint_=integers randrange=integers: low high
 getrandbits=integers randbits=integers: bits
 bytes=integers randbytes=integers urandom=integers: bytes
-choice choices=choice sample=choice: a
-permutation=order permuted=order shuffle=order randperm=order:
+choice choices=choice: a
+sample=order permutation=order permuted=order shuffle=order randperm=order:
 """
 DEFAULTS = {"0": 0, "1": 1}
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -58,9 +58,11 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     for name in names.split()
 }
 ALIASES = {"mu": "loc", "mean": "loc", "sigma": "scale", "std": "scale", "lambd": "rate", "a": "low", "b": "high"}
+ALIASES |= {"alpha": "shape", "beta": "scale"}
 UNDRAWN = {"bit_generator", "spawn", "seed", "get_state", "set_state", "getstate", "setstate", "VERSION"}
 MOST_CHOICES = 1_000  # of which each has a probability of its own
-MOST_EXTREME = 64  # draws of a place that are extreme: loops that reject draws end
+MOST_VALUES = 100_000  # of a draw, that are kept
+MOST_EXTREME = 24  # draws of a place that are extreme: loops that reject draws end
 MOST_DRAWS = 100_000  # calls of one run; what draws more is not recorded further
 
 
@@ -72,6 +74,7 @@ class NoiseDraw:
     `scale` broadcast to them, `more` are further parameters of the law, which has none that we know where it is "".
     """
 
+    key: str  # of the place in the code, which `place` tells people
     place: str
     call: str
     number: int  # of this call at this place
@@ -82,6 +85,18 @@ class NoiseDraw:
     values: Reals
     shape: tuple[int, ...]
     ended: bool = True  # it was at an end of its law, where it was to be
+
+    @property
+    def coin(self) -> bool:
+        """Whether it has two values, which are its ends, or one."""
+        more = self.more
+        if self.law == "integers":
+            return len(more) == 2 and bool(np.all(np.asarray(more[1], float) - np.asarray(more[0], float) <= 2.0))
+        if self.law == CHOICE:
+            return bool(more) and int(np.count_nonzero(more[-1])) <= 2
+        if self.law == "binomial":
+            return len(more) < 2 or bool(np.all(np.equal(more[0], 1)))
+        return self.law in LOCATED and bool(np.all(np.equal(self.scale, 0.0)))
 
 
 @dataclass(slots=True)
@@ -100,6 +115,11 @@ class Tape:
         """The seed of one call."""
         named = f"{self.seed} {place} {call} {number}".encode()
         return int.from_bytes(hashlib.blake2b(named, digest_size=8).digest())
+
+    @property
+    def full(self) -> bool:
+        """Whether no more is recorded."""
+        return len(self.draws) >= MOST_DRAWS
 
     def miss(self, words: str) -> None:
         """Notes a source that is not recorded."""
@@ -151,13 +171,15 @@ def recorded(call: str, name: str, draw: Callable[[int], Any], like: Callable[[A
             coins = GENUINE(np.random.SFC64(seed)).choice((-1.0, 1.0), np.shape(numbers))
             signs = np.full(np.shape(numbers), {"low": -1.0, "high": 1.0}[tape.how]) if tape.how != "mixed" else coins
             with suppress(ArithmeticError, LookupError, TypeError, ValueError):
-                if (ends := extreme(law, loc, scale, more, signs)) is not None:
+                if (ends := extreme(law, loc, scale, more, signs, getattr(numbers, "dtype", float))) is not None:
                     value, ended = like(ends, value), True
                     numbers = ends if law == CHOICE else _numbers(value, law, given)
-        flat = np.zeros(0) if numbers is None else np.asarray(numbers, float).ravel()
+        if np.size(numbers) > MOST_VALUES:  # of so many none is understood
+            numbers = None
+        flat = np.zeros(0) if numbers is None else np.array(numbers, float).ravel()  # which may be changed in place
         shape = np.shape(numbers) if flat.size else ()
-        tape.draws.append(NoiseDraw(words, call, number, law, loc, scale, more, flat, shape, ended))
-        if len(tape.draws) == MOST_DRAWS:
+        tape.draws.append(NoiseDraw(key, words, call, number, law, loc, scale, more, flat, shape, ended))
+        if tape.full:
             tape.miss(f"draws after the first {MOST_DRAWS:,}")
         return value
     finally:
@@ -166,7 +188,7 @@ def recorded(call: str, name: str, draw: Callable[[int], Any], like: Callable[[A
 
 def listening() -> bool:
     """Whether a call of this thread is to be recorded now."""
-    if not _TAPES or _TAPES[-1].inside or len(_TAPES[-1].draws) >= MOST_DRAWS:
+    if not _TAPES or _TAPES[-1].inside or _TAPES[-1].full:
         return False
     if threading.get_ident() != _TAPES[-1].thread:
         _TAPES[-1].miss("threads, whose draws have no order")
@@ -188,7 +210,11 @@ def law_of(name: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple
     if law == "integers" and "low" not in values:
         return law, 0, 1, (values.get("bits", 8),)  # or bytes, of eight
     if law == "integers":
-        return law, 0, 1, ((0, values["low"]) if values["high"] is None else (values["low"], values["high"]))
+        low, high = (0, values["low"]) if values["high"] is None else (values["low"], values["high"])
+        if "step" in named or (name == "randrange" and len(given) > 2):
+            return "", 0, 1, ()
+        closed = named.get("endpoint") or name == "randint_" or (name == "integers" and given[4:5] == (True,))
+        return law, 0, 1, (low, np.add(high, 1)[()] if closed else high)
     loc, scale = values.pop("loc", values.pop("low", 0)), values.pop("scale", 1)
     if "high" in values:
         scale = np.subtract(values.pop("high"), loc)[()]
@@ -199,8 +225,9 @@ def law_of(name: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple
 
 def _weights(given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
     """How probable each of those is that may be chosen, where one is as likely again as before."""
-    weights, of = named.get("p", named.get("weights")), _among(given, named)
-    if named.get("replace") is False or len(of) > MOST_CHOICES:
+    of, values = _among(given, named), {**dict(zip(("a", "size", "replace", "p"), given, strict=False)), **named}
+    weights = values.get("weights", values.get("p"))
+    if values.get("cum_weights") is not None or values.get("replace") is False or len(of) > MOST_CHOICES:
         return ()
     p = np.ones(len(of)) if weights is None else np.asarray(weights, float)
     return (tuple((p / p.sum()).tolist()),)
@@ -290,10 +317,15 @@ def _method(base: Any, name: str, again: Callable[[int], Any], title: str) -> Ca
         def draw(seed: int) -> Any:
             return getattr(again(seed), name)(*given, **named)
 
-        result = recorded(f"{title}.{name}", name, draw, like, given, named)
-        if named.get("out") is not None:
-            named["out"][...] = result
-        return result
+        told = given, named
+        if name == "choices":  # whose second argument are weights
+            told = (), {**dict(zip(("population", "weights"), given, strict=False)), **named}
+        known = "randint_" if name == "randint" and base is not LEGACY else name  # which Python's reaches
+        result = recorded(f"{title}.{name}", known, draw, like, *told)
+        if named.get("out") is None:
+            return result
+        named["out"][...] = result
+        return named["out"]
 
     return call
 
@@ -301,14 +333,15 @@ def _method(base: Any, name: str, again: Callable[[int], Any], title: str) -> Ca
 def _chosen(among: Sequence[Any], places: Any, value: Any) -> Any:
     """Those at some places, in the form of what was chosen."""
     if np.ndim(places) == 0:
-        return type(value)(among[int(places)]) if isinstance(among, range) else among[int(places)]
+        one = among[int(places)]
+        return value.dtype.type(one) if isinstance(value, np.generic) else one
     chosen = [among[int(place)] for place in np.ravel(places)]
     return chosen if isinstance(value, list) else np.array(chosen, value.dtype).reshape(np.shape(value))
 
 
 def own_seed(place: str = "") -> str:
     """The words for a generator that is not ours."""
-    return f"a generator that the mechanism seeds itself ({place or _place()[1]})"
+    return f"a generator that the mechanism makes or seeds itself ({place or _place()[1]})"
 
 
 def _own(of: Any) -> None:
@@ -397,6 +430,11 @@ def _seeded(self: Any, *given: Any, genuine: Any = random.Random.seed, **named: 
     genuine(self, *given, **named)
 
 
+def _set(self: Any, state: Any, *, genuine: Any = random.Random.setstate) -> None:
+    genuine(self, state)
+    _own(self)
+
+
 def _urandom(size: int, *, original: Callable[[int], bytes] = os.urandom) -> bytes:
     if not listening():
         return original(size)
@@ -440,6 +478,7 @@ def standard() -> Iterator[tuple[Any, str, Any]]:
     yield from (
         (system, name, _method(system, name, _PLAIN, "secrets")) for name in ("random", "getrandbits", "randbytes")
     )
+    yield from ((np.random.mtrand, "RandomState", OLDER), (random.Random, "setstate", _set))
     yield from ((random.Random, "seed", _seeded), (random, "_urandom", _urandom), (os, "urandom", _urandom))
     yield threading.Thread, "start", noting("threads, whose draws have no order", threading.Thread.start)
     yield subprocess.Popen, "__init__", noting("a program that it starts", subprocess.Popen.__init__)

@@ -128,7 +128,8 @@ def atoms_of(numbers: Singles) -> Singles:
 
 def around(values: Singles) -> Singles:
     """Rising edges that give each value a bin of its own, two a value: just below it, and itself."""
-    below = np.nextafter(values, np.float32(-np.inf))
+    with np.errstate(over="ignore"):  # below the least of all is none
+        below = np.nextafter(values, np.float32(-np.inf))
     return np.unique(np.concatenate([below, values]))
 
 

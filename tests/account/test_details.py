@@ -42,7 +42,7 @@ from dpaudit.results.suite import Reviewed, SuiteEntry, SuiteResult, joint_confi
 from dpaudit.running.streams import Stage, graded
 from dpaudit.running.worker import Probe
 from dpaudit.scores.few import Evidence
-from dpaudit.sweeps import sentences
+from dpaudit.sweeps import page
 from tests.account.results import by_bits, made, of_spec
 from tests.cases import for_each
 from tests.golden import example
@@ -141,7 +141,7 @@ def test_the_python_form_names_datasets_that_are_too_large_to_write(pairs: list[
 def test_no_chance_is_stated_for_more_bounds_than_one_can_speak_of() -> None:
     def chance(number: int) -> str:
         p_values = (0.05 / (number + place) for place in range(number))
-        return sentences.chance([{"verdict": "REFUTED", "confidence": 0.95, "p_value": each} for each in p_values])
+        return page.chance([{"verdict": "REFUTED", "confidence": 0.95, "p_value": each} for each in p_values])
 
     assert chance(1) == "The bound is wrong with probability at most 0.05."
     for number, wrong, each in ((20, "1", "0.9975"), (24, "1.2", "0.99792"), (400, "20", "0.999875")):

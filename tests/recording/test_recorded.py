@@ -118,11 +118,11 @@ def own_generator(rng: Any) -> Any:
 
 
 ELSEWHERE: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "default_rng": (own_generator, "a generator that the mechanism seeds itself (test_recorded.py"),
-    "Generator": (lambda _: np.random.Generator(np.random.PCG64(1)).normal(), "a generator that the mechanism seeds"),
-    "RandomState": (lambda _: np.random.RandomState(1).normal(), "a generator that the mechanism seeds itself"),
-    "seed": (lambda _: np.random.seed(1), "a generator that the mechanism seeds itself"),
-    "Random": (lambda _: random.Random(1).random(), "a generator that the mechanism seeds itself"),
+    "default_rng": (own_generator, "a generator that the mechanism makes or seeds itself (test_recorded.py"),
+    "Generator": (lambda _: np.random.Generator(np.random.PCG64(1)).normal(), "a generator that the mechanism makes or seeds"),
+    "RandomState": (lambda _: np.random.RandomState(1).normal(), "a generator that the mechanism makes or seeds itself"),
+    "seed": (lambda _: np.random.seed(1), "a generator that the mechanism makes or seeds itself"),
+    "Random": (lambda _: random.Random(1).random(), "a generator that the mechanism makes or seeds itself"),
     "a thread": (lambda rng: threading.Thread(target=rng.normal).start(), "threads, whose draws have no order"),
     "a program": (lambda _: subprocess.run([sys.executable, "-c", ""], check=True), "a program that it starts"),
 }

@@ -32,8 +32,7 @@ GROUPS = {  # of each page its title and what it says first, and its names in th
     "mechanisms": (
         "Mechanisms, data and pairs",
         "",
-        "batched built_by command adapters AdjacentPair Relation stock_pairs search_pairs PairSearch look "
-        "record_noise",
+        "batched built_by command adapters AdjacentPair Relation stock_pairs search_pairs PairSearch look record_noise",
     ),
     "claims": (
         "Claims",

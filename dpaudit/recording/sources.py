@@ -310,7 +310,10 @@ def _method(base: Any, name: str, again: Callable[[int], Any], title: str) -> Ca
 
     @functools.wraps(original)
     def call(self: Any, *given: Any, **named: Any) -> Any:
-        if not getattr(self, "records", True) or not listening():
+        if not listening():
+            return original(self, *given, **named)
+        if not getattr(self, "records", True):
+            missed(own_seed())
             return original(self, *given, **named)
         like = functools.partial(_chosen, _among(given, named)) if name in ("choice", "choices") else like_drawn
 

@@ -31,7 +31,7 @@ from dpaudit.mechanisms import wrap
 from dpaudit.recording.losses import Moved, loss
 from dpaudit.recording.patching import patched
 from dpaudit.recording.record import record as record_in_child
-from dpaudit.recording.replays import chances
+from dpaudit.recording.replays import analysed, chances
 from dpaudit.recording.sources import Tape, generator, taped
 from dpaudit.results.recorded import NoiseRecord
 from tests.cases import for_each
@@ -117,12 +117,15 @@ def own_generator(rng: Any) -> Any:
     return np.random.default_rng(7).normal()
 
 
+OWN = "a generator that the mechanism makes or seeds itself (test_recorded.py"
 ELSEWHERE: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "default_rng": (own_generator, "a generator that the mechanism makes or seeds itself (test_recorded.py"),
-    "Generator": (lambda _: np.random.Generator(np.random.PCG64(1)).normal(), "a generator that the mechanism makes or seeds"),
-    "RandomState": (lambda _: np.random.RandomState(1).normal(), "a generator that the mechanism makes or seeds itself"),
-    "seed": (lambda _: np.random.seed(1), "a generator that the mechanism makes or seeds itself"),
-    "Random": (lambda _: random.Random(1).random(), "a generator that the mechanism makes or seeds itself"),
+    "default_rng": (own_generator, OWN),
+    "Generator": (lambda _: np.random.Generator(np.random.PCG64(1)).normal(), OWN),
+    "RandomState": (lambda _: np.random.RandomState(1).normal(), OWN),
+    "its home": (lambda _: np.random.mtrand.RandomState(1).normal(), OWN),
+    "seed": (lambda _: np.random.seed(1), OWN),
+    "Random": (lambda _: random.Random(1).random(), OWN),
+    "setstate": (lambda _: random.setstate(random.getstate()), OWN),
     "a thread": (lambda rng: threading.Thread(target=rng.normal).start(), "threads, whose draws have no order"),
     "a program": (lambda _: subprocess.run([sys.executable, "-c", ""], check=True), "a program that it starts"),
 }
@@ -154,6 +157,38 @@ def test_a_draw_at_an_end_is_what_the_mechanism_gets() -> None:
     assert chosen == "b"
 
 
+DATA: list[tuple[Callable[[Any, Any], Any], Claim]] = [  # what a hostile reader found to be led, and is sound
+    (lambda d, rng: [y := 1e5 + sum(d) + 2.0 * rng.standard_normal(), (y - 12345.678) / 9.87], GaussianDP(0.5)),
+    (lambda d, rng: [y := np.float32(sum(d) + rng.laplace()), np.float32(y / np.float32(10))], PureDP(1.0)),
+    (lambda d, rng: sum(d) + rng.normal(), ApproximateDP(8.0, 1e-13)),
+    (lambda d, rng: len(d) % 2 ^ (0.5 < rng.random() < 0.55), PureDP(math.log(19.0))),
+    (lambda d, rng: len(d) % 2 ^ (random.randint(1, 100) == 100), PureDP(math.log(99.0))),
+    (
+        lambda d, rng: sum(x for x in d if rng.integers(0, 20) != 7) + rng.laplace(),
+        PureDP(math.log1p(0.95 * math.expm1(1))),
+    ),
+    (lambda d, rng: float(np.clip(sum(d) - 2.0 + rng.normal(), -1.0, 2.0)), PureDP(1.952)),
+    (lambda d, rng: int(np.argmax(np.array([sum(d), 2.0]) + rng.gumbel(0.0, 0.2, size=2))), PureDP(10.0)),
+    (lambda d, rng: math.tanh(sum(d) + rng.laplace()) / rng.integers(3, 4), PureDP(1.0)),
+    (lambda d, rng: len(d) + int(rng.integers(0, 20)), ApproximateDP(0.0, 1.0 / 20.0)),
+]
+
+
+@for_each("mechanism, claim", DATA, ids=str)
+def test_sound_mechanisms_that_look_led_are_not(mechanism: Any, claim: Claim) -> None:
+    for seed in range(3):
+        assert analysed(mechanism, ROWS, OTHERS, claim=claim, seed=seed).leads == ()
+
+
+def test_noise_that_is_changed_in_place_is_recorded_as_it_was() -> None:
+    def scaled(rows: Any, rng: Any) -> Any:
+        noise = rng.standard_normal(4)
+        noise *= 4.0
+        return noise + len(rows)
+
+    assert analysed(scaled, ROWS, OTHERS, claim=GaussianDP(1.0)).loss == pytest.approx(0.5)
+
+
 # --- losses ------------------------------------------------------------------------------------------------------
 
 
@@ -180,6 +215,9 @@ EXACT: list[tuple[Claim, list[Moved], float]] = [
     (ApproximateDP(1.0, 1e-3), [moved("laplace", 1.0)], laplace_epsilon(1, 1.0, 1e-3)),
     (ApproximateDP(1.0, 1e-3), [moved("laplace", 0.1)] * 10, laplace_epsilon(10, 0.1, 1e-3)),
     (GaussianDP(1.0), [moved("laplace", 0.0, 1.0)], 0.0),
+    (ApproximateDP(1.0, 1e-6), [moved("normal", 5.0)], gaussian_epsilon(1e-6, 5.0)),
+    (PureDP(1.0), [moved("binomial", 1.0, more=((100, 0.5),) * 2)], math.inf),
+    (PureDP(1.0), [moved("poisson", 0.0, more=((11.0,), (12.0,)))], math.inf),
 ]
 
 

@@ -15,8 +15,10 @@ from __future__ import annotations
 import importlib
 import importlib.machinery
 import importlib.util
+import logging
 import math
 import multiprocessing
+import os
 import sys
 import types
 import warnings
@@ -297,18 +299,18 @@ CASES = (
          smartnoise_covariance, ("snsynth", "pandas"), 2_000),
     Case("domain is read from the data", "dpmm 0.1.9", "issue 18", domain, partial(domain, size=4),
          ([*TABLE, (3, 0)], TABLE), dpaudit.ApproximateDP(1.0, 1e-5, relation=ADD), ("untouched",),
-         dpmm_domain, ("dpmm", "opendp"), 400),
+         dpmm_domain, ("dpmm", "opendp"), 200),
     Case("sensitivity of another score", "dpmm 0.1.9", "read from the code", score, partial(score, normal=False),
-         (ZEROS, [*ZEROS[1:], (1, 1, 0)]), SWAP, ("law",), dpmm_score, ("dpmm", "opendp"), 400),
+         (ZEROS, [*ZEROS[1:], (1, 1, 0)]), SWAP, ("law",), dpmm_score, ("dpmm", "opendp"), 200),
     Case("size of the data scales the noise", "synthcity 0.2.12", "artifact", partial(network, K=1),
          partial(network, K=1, sound=True), (TABLE, TABLE[1:]), ONE, ("law", "shift"),
-         partial(synthcity_network, K=1), ("synthcity", "pgmpy"), 2_000),
+         partial(synthcity_network, K=1), ("synthcity", "pgmpy"), 400),
     Case("no noise where K is the width", "synthcity 0.2.12", "artifact", partial(network, K=2),
          partial(network, K=2, sound=True), (TABLE, TABLE[1:]), ONE, ("untouched",),
-         partial(synthcity_network, K=2), ("synthcity", "pgmpy"), 2_000),
+         partial(synthcity_network, K=2), ("synthcity", "pgmpy"), 400),
     Case("a weak score is compared as it is", "synthcity 0.2.12", "artifact", partial(network, K=1, edges=True),
          partial(network, K=1, edges=True, sound=True), ([*RARE, (1, 1)], [*RARE, (1, 0)]), SWAP, ("untouched",),
-         partial(synthcity_network, K=1, edges=True), ("synthcity", "pgmpy"), 2_000),
+         partial(synthcity_network, K=1, edges=True), ("synthcity", "pgmpy"), 400),
     Case("sensitivity of a difference", "mbi at 576a637", "issue 65", jam, partial(jam, sensitivity=4.0),
          ([(0, 0), (0, 0), (1, 1), (1, 1)], [(0, 0), (0, 0), (0, 0), (1, 1)]), SWAP, ("law",)),
     Case("the budget is spent twice", "mostlyai-engine 2.7.3", "artifact", numeric, partial(numeric, spent=0.5),
@@ -320,6 +322,8 @@ CASES = (
 def looked_at(call: Call, case: Case, runs: int, pipe: Any) -> None:
     """In a process of its own: leads, or an audit where there are none and `runs` is not 0."""
     warnings.simplefilter("ignore")
+    logging.disable()
+    os.environ["TQDM_DISABLE"] = "1"
     record = analysed(call, *case.pair, claim=case.claim, seed=SEED)
     words = [f"{lead.kind} {lead.first} / {lead.second}" for lead in record.leads]
     if record.leads or not runs:
@@ -356,6 +360,7 @@ def run(quick: bool) -> None:
         found += verdict.startswith(("led", "refuted"))
         false += mended != "silent"
         rows.append((case.name, case.library, case.source, "wheel" if here else "twin", verdict, words, mended))
+        print(*rows[-1], sep="; ", file=sys.stderr, flush=True)
     title = f"Violations of libraries: {found} of {len(CASES)} led or refuted, {false} mended twins led"
     print_table(title, ("violation", "library", "source", "run as", "outcome", "what was said", "mended twin"), rows)
     if found < FEWEST or false:

@@ -324,6 +324,7 @@ def looked_at(call: Call, case: Case, runs: int, pipe: Any) -> None:
     warnings.simplefilter("ignore")
     logging.disable()
     os.environ["TQDM_DISABLE"] = "1"
+    call(case.pair[0], np.random.default_rng(SEED))  # imports its library
     record = analysed(call, *case.pair, claim=case.claim, seed=SEED)
     words = [f"{lead.kind} {lead.first} / {lead.second}" for lead in record.leads]
     if record.leads or not runs:

@@ -198,6 +198,6 @@ def patched() -> Iterator[None]:
                         put(module, name, names[id(value)][1])
         yield
     finally:
-        vars(random._inst).pop("records", None)  # type: ignore[attr-defined]  # what a mechanism has set it to
+        vars(random._inst).pop("records", None)  # what a mechanism has set it to
         for home, name, value in reversed(before):
             delattr(home, name) if value is _NOTHING else setattr(home, name, value)

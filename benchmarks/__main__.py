@@ -39,6 +39,7 @@ TABLES = (
     "library_alarms",
     "faults",
     "channels",
+    "violations",
 )
 
 

@@ -261,11 +261,12 @@ def _judge(found: Findings, noises: Mapping[str, tuple[NumberNoise, NumberNoise]
         wide, gap, error = max(one.scale, other.scale), other.location - one.location, one.error + other.error
         same = abs(one.scale - other.scale) <= max(1e-9, one.blur + other.blur) * wide
         scale = (wide, wide) if same else (one.scale, other.scale)
-        most = gap + math.copysign(error, gap) if one.at_most else gap if abs(gap) > error else 0.0
+        sure = abs(gap) > (0.0 if one.at_most else error)  # what does not move at all, does not
+        most = gap + math.copysign(error if one.at_most else 0.0, gap) if sure else 0.0
         ends = one.location, one.location + most
         moved[name] = Moved(one.law, ends, scale, (one.more, other.more))
-        sure = one.location + math.copysign(max(abs(gap) - error, 0.0), gap)
-        least.append(replace(moved[name], location=(one.location, sure)))
+        near = one.location + math.copysign(max(abs(gap) - error, 0.0), gap)
+        least.append(replace(moved[name], location=(one.location, near)))
     found.moved = list(moved.values())
     found.at_most = any(noise.at_most for name in moved for noise in noises[name])
     found.loss, sure_loss = loss(claim, found.moved), loss(claim, least, least=True)

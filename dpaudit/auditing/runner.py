@@ -181,7 +181,8 @@ class Runner:
 
     def _with_worst(self, planned: Plan) -> Plan:
         """The plan, and before its pairs those that recorded noise finds in the dataset that they were made of."""
-        runs = planned.runs // RECORDED_PART
+        at_once = 1 if planned.max_time_s is None else self.engine.n_jobs  # these runs are made one after another
+        runs = planned.runs // (RECORDED_PART * at_once)
         if planned.example is None or runs < FEWEST_RECORDED:
             return planned
         work = partial(worst_here, planned.example, planned.claim, runs)

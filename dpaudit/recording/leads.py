@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpaudit.base.arrays import Bools, Reals, Words
-from dpaudit.claims import Claim
+from dpaudit.claims import Claim, GaussianDP
 from dpaudit.events.features import spell
 from dpaudit.outputs.canonical import BEYOND, EXPONENT, NOT_A_NUMBER, SIGN, Failure, Outputs, Path, derived, is_metadata
 from dpaudit.outputs.encode import encode_objects
@@ -24,7 +24,8 @@ WHOLE, ENDING, MOVES = "output", "how runs end", "noise"  # names of all of it; 
 HOW_NUMBERS_LOOK = frozenset({SIGN, BEYOND, EXPONENT})  # which tells no more than the number
 SLACK, ROUGH = 1e-7, 1e-3  # relative: a loss no further above the claim is a rounding of it; or that of a ratio
 UNHIDDEN = ("laplace", "discrete_laplace")  # laws whose loss far out is that of clipped and rounded outputs too
-OFTEN = 0.3  # of what happened in all replays of a dataset, the least probability: else by a chance of 1e-10
+OFTEN = 0.3  # of what happened in 15 replays of a dataset, the least probability: else by a chance of 2e-8
+CURVED = 1e-6  # how far rounding may take a point beyond the region of a curve
 MOST_PARTS, LONGEST = 12, 60  # parts of one lead; characters of what came out
 MOST_ODD = 16  # numbers that are tried as a ratio or a sum
 FINITE = ("integers", CHOICE, "binomial")  # laws of few values, without a scale
@@ -138,7 +139,7 @@ def findings(
         found.loose = not _loose(draws[0]) | _loose(draws[1]) <= used
         _judge(found, _own(found, noises), claim)
     led = {part for lead in found.leads for part in lead.parts}
-    told = {part.rpartition(" of ")[2] for part in (*noises, *led)}
+    told = {word for part in (*noises, *led) for word in (part, part.partition(" of ")[2])}  # of a ratio its parts
     changes = {spell(table.paths[place]) for place in np.flatnonzero(~same)}
     found.loss = None if found.differs or changes - told else found.loss
     found.at_most |= found.loose
@@ -272,12 +273,14 @@ def _judge(found: Findings, noises: Mapping[str, tuple[NumberNoise, NumberNoise]
     found.loss, sure_loss = loss(claim, found.moved), loss(claim, least, least=True)
     if claim is None or sure_loss is None:
         return
+    allowed = claim.value or 0.0
+    if claim.value is None:  # of a curve a loss is how far it goes beyond the region, and no parameter
+        found.loss, sure_loss = None, sure_loss - CURVED
     if found.at_most and not (claim.pure and all(each.law in UNHIDDEN for each in found.moved if not each.same)):
         found.differs += [name for name in moved if not moved[name].same]  # of which less may be lost
         return
-    allowed = claim.epsilon_at(claim.delta) if claim.value is None else claim.value
     if found.loose:  # the pair may differ in these draws alone, and seldom
-        sure_loss = math.log1p(OFTEN * math.expm1(min(sure_loss, 700.0)))
+        sure_loss = _diluted(claim, sure_loss)
     if sure_loss <= allowed * (1.0 + (ROUGH if found.at_most else SLACK)) + 1e-12:
         return
     name = max(moved, key=lambda each: (not moved[each].alike, moved[each].shift))
@@ -286,6 +289,16 @@ def _judge(found: Findings, noises: Mapping[str, tuple[NumberNoise, NumberNoise]
     texts = (_law_text(worst, side, noises[name][side].error) for side in (0, 1))
     told = {"loss": found.loss, "at_most": found.at_most, "shift": worst.shift if worst.alike else None}
     found.lead("shift" if worst.alike else "law", names, texts, noise, **told)
+
+
+def _diluted(claim: Claim, loss: float) -> float:
+    """What is left of a loss where the data differ in so many runs as `OFTEN`, at the least; 0 where that is not known.
+
+    Of an epsilon by the mixture of both laws (Balle, Barthe & Gaboardi 2018), of a divergence by its square.
+    """
+    if claim.linear:
+        return math.log1p(OFTEN * math.expm1(min(loss, 700.0)))
+    return 0.0 if claim.value is None else loss * (OFTEN if isinstance(claim, GaussianDP) else OFTEN**2)
 
 
 def _law_text(of: Moved, side: int, error: float) -> str:

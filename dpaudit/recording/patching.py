@@ -15,35 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.recording.sources import (
-    GENUINE,
-    MODERN,
-    bound,
-    like_drawn,
-    listening,
-    missed,
-    noting,
-    own_seed,
-    recorded,
-    standard,
-)
+from dpaudit.recording import sources
+from dpaudit.recording.sources import GENUINE, MODERN, like_drawn, listening, missed, noting, own_seed, recorded
 
 Change = tuple[Any, str, Any]  # home, name and value
 TORCHS = ("randn", "rand", "randn_like", "rand_like", "normal", "bernoulli", "randint", "randperm")
 TENSORS = ("normal_", "uniform_", "exponential_", "cauchy_", "geometric_")
 STANDARD = ("normal", "laplace", "gumbel", "exponential", "logistic", "cauchy")  # of JAX: of no scale
-JAXS = (
-    *STANDARD,
-    "uniform",
-    "bernoulli",
-    "randint",
-    "bits",
-    "choice",
-    "categorical",
-    "permutation",
-    "gamma",
-    "poisson",
-)
+OF_FEW = ("bernoulli", "randint", "bits", "choice", "categorical", "permutation", "poisson")
+JAXS = (*STANDARD, *OF_FEW, "uniform", "gamma")
 OWN = {"numpy", "random", "secrets", "dpaudit", "os", "torch", "jax", "scipy"}  # whose names stay as they are
 _NOTHING = object()
 
@@ -123,11 +103,7 @@ def _torch(torch: Any) -> Iterator[Change]:
 
     yield from ((torch, name, wrapped(torch, name)) for name in TORCHS)
     yield from ((torch.Tensor, name, wrapped(torch.Tensor, name)) for name in TENSORS)
-    yield (
-        torch,
-        "manual_seed",
-        noting(own_seed("torch.manual_seed"), seeded),
-    )
+    yield torch, "manual_seed", noting(own_seed("torch.manual_seed"), seeded)
 
 
 def _into_tensor(torch: Any, ends: Any, value: Any) -> Any:
@@ -185,7 +161,7 @@ def patched() -> Iterator[None]:
 
     try:
         if np.random.Generator is not MODERN:
-            for changes in (standard, bound):
+            for changes in (sources.standard, sources.bound):
                 for change in list(changes()):
                     put(*change)
         for change in list(_libraries()):

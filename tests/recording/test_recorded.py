@@ -22,11 +22,11 @@ from numpy.random import laplace as laplace_of_import
 
 import dpaudit
 from benchmarks.recorded import judged, record
-from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.data import AdjacentPair
 from dpaudit.execution.engine import Engine
 from dpaudit.losses.composing import laplace_epsilon
-from dpaudit.losses.distribution import gaussian_epsilon
+from dpaudit.losses.distribution import gaussian_delta, gaussian_epsilon
 from dpaudit.mechanisms import wrap
 from dpaudit.recording.losses import Moved, loss
 from dpaudit.recording.patching import patched
@@ -178,6 +178,19 @@ DATA: list[tuple[Callable[[Any, Any], Any], Claim]] = [  # what a hostile reader
 def test_sound_mechanisms_that_look_led_are_not(mechanism: Any, claim: Claim) -> None:
     for seed in range(3):
         assert analysed(mechanism, ROWS, OTHERS, claim=claim, seed=seed).leads == ()
+
+
+def test_a_curve_is_kept_or_left_without_a_number() -> None:
+    profile = PrivacyProfile([(each, gaussian_delta(each, 1.0)) for each in (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)])
+    for scale, leads in ((1.0, 0), (1.1, 0), (0.9, 1)):
+        record = analysed(lambda d, rng, s=scale: sum(d) + rng.normal(scale=s), ROWS, OTHERS, claim=profile)
+        assert (len(record.leads), record.loss) == (leads, None)
+        assert all(each.loss is None for each in record.leads)
+
+
+def test_a_part_that_has_of_in_its_name_is_understood() -> None:
+    record = analysed(lambda d, rng: {"n of rows": len(d) + rng.laplace()}, ROWS, OTHERS, claim=ONE)
+    assert (record.leads, record.loss) == ((), 1.0)
 
 
 def test_noise_that_is_changed_in_place_is_recorded_as_it_was() -> None:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from dpaudit.results.recorded import NoiseRecord as NoiseRecord
     from dpaudit.results.result import AuditResult as AuditResult
     from dpaudit.results.stored import load as load
+    from dpaudit.results.stored import load_record as load_record
     from dpaudit.results.stored import load_suite as load_suite
     from dpaudit.results.suite import SuiteResult as SuiteResult
     from dpaudit.scores import AttackCounts as AttackCounts
@@ -68,7 +69,7 @@ _HOMES = {
     "dpaudit.api.audits": "audit bracket",
     "dpaudit.api.existing": "recheck",
     "dpaudit.report": "write_report",
-    "dpaudit.results.stored": "load load_suite",
+    "dpaudit.results.stored": "load load_record load_suite",
     "dpaudit.auditing": "AuditSpec",
     "dpaudit.auditing.watching": "AuditInterrupted",
     "dpaudit.results.result": "AuditResult",

@@ -78,7 +78,7 @@ BUDGET = {
     "certify": 2_380,
     "losses": 1_340,
     "options": 455,
-    "results": 2_760,
+    "results": 2_770,
     "account": 4_030,
     "running": 2_280,
     "processes": 2_670,

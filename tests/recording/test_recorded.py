@@ -5,6 +5,7 @@ Replays are seeded: nothing here fails by chance.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import random
@@ -13,7 +14,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -288,6 +291,18 @@ def test_a_child_records_functions_batches_and_entries_of_the_catalogue() -> Non
     entry = in_child("dpaudit.catalogue.additive:laplace.half_noise", pair=AdjacentPair(10, 9))
     assert [(each.kind, each.loss) for each in entry.leads] == [("shift", 2.0)]
     assert in_child("dpaudit.catalogue.sparse:above_threshold", pair=AdjacentPair([1] * 3, [2] * 3)).leads == ()
+
+
+def test_a_record_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    record = replace(in_child(half_noise), loss=math.inf)
+    place = tmp_path / "record.json"
+    place.write_text(json.dumps(record.to_dict()))
+    assert dpaudit.load_record(place) == record
+    with pytest.raises(dpaudit.InvalidSpec, match=r"read it with dpaudit\.load_record"):
+        dpaudit.load(place)
+    place.write_text(json.dumps({**record.to_dict(), "runs": "many"}))
+    with pytest.raises(dpaudit.InvalidSpec, match=r"record\.json: not a result of this version"):
+        dpaudit.load_record(place)
 
 
 def test_without_a_claim_there_is_the_loss_and_no_lead_of_noise() -> None:

@@ -43,7 +43,7 @@ GROUPS = {  # of each page its title and what it says first, and its names in th
     "results": (
         "Results and reports",
         "",
-        "AuditResult Verdict load recheck write_report SuiteResult load_suite AuditSpec NoiseRecord attest "
+        "AuditResult Verdict load recheck write_report SuiteResult load_suite AuditSpec NoiseRecord load_record attest "
         "verify_attestation",
     ),
     "bounds": (

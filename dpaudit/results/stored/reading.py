@@ -29,6 +29,7 @@ from dpaudit.results.bounds import UpperBound
 from dpaudit.results.certification import ceiling_of, certificate_of
 from dpaudit.results.display import Verdict
 from dpaudit.results.observations import Histogram
+from dpaudit.results.recorded import SCHEMA as RECORDED
 from dpaudit.results.recorded import NoiseRecord
 from dpaudit.results.result import SCHEMA, AuditResult, Finding, fingerprint, part_of, reached, recompute
 from dpaudit.results.result import recompute_finding as of_finding
@@ -37,6 +38,7 @@ from dpaudit.results.suite import SUITE_SCHEMA, SuiteEntry, SuiteResult
 
 TOLERANCE = 1e-6  # relative; releases of scipy differ by less, and no reader sees so far
 CURE = "restore the file, or audit again"
+READERS = {"dpaudit.training/": "dpaudit.training.load", "dpaudit.recorded/": "dpaudit.load_record"}  # of others
 GIVE = "give the path of a result that dpaudit saved"
 
 
@@ -47,6 +49,14 @@ def load(path: str | os.PathLike[str]) -> AuditResult:
     """
     with named(path):
         return result_of(read(path, cure=CURE, not_json=GIVE))
+
+
+def load_record(path: str | os.PathLike[str]) -> NoiseRecord:
+    """The record of noise in a file that `dpaudit record --report` wrote. Raises `InvalidSpec` as `load` does."""
+    with named(path):
+        raw = read(path, cure=CURE, not_json=GIVE)
+        check_schema(raw, RECORDED)
+        return record_of(raw)
 
 
 def loads(text: str, name: object = "a stored result") -> AuditResult:
@@ -96,7 +106,8 @@ def check_schema(raw: object, *schemas: str) -> None:
         raise InvalidSpec(f"not a result: it has no key 'schema'; give the path of a result in {names}")
     if raw["schema"] not in schemas:
         schema = clean(raw["schema"])
-        reader = "dpaudit.training.load" if schema.startswith("dpaudit.training/") else "the dpaudit that wrote it"
+        of_kind = (reader for kind, reader in READERS.items() if schema.startswith(kind))
+        reader = next(of_kind, "the dpaudit that wrote it")
         raise InvalidSpec(f"schema must be {names}, got {schema!r}; read it with {reader}")
 
 

@@ -1,0 +1,149 @@
+"""Numbers of two runs: where a result lies, and how far the second run's is from the first's.
+
+Each rule holds for all pairs of numbers in the spans that are given; `moved` of a result is a bound for every pair.
+"""
+
+import ast
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.verify.coupled.values import ALL, STILL, Number, Span, Truth
+
+ONE = Fraction(1)
+UNIT = Span(-ONE, ONE)
+
+
+class Undefined(Exception):
+    """An operation that raises for some of the numbers, on one dataset perhaps and not on the other."""
+
+
+def add(one: Number, two: Number) -> Number:
+    """one + two."""
+    start, offset = one.start, one.offset + two.span
+    if start is None:
+        start, offset = two.start, two.offset + one.span
+    elif two.start is not None:
+        start = None
+    less, alone = one.less, one.alone + two.moved
+    if less is None:
+        less, alone = two.less, two.alone + one.moved
+    elif two.less is not None:
+        less = None
+    whole = one.whole and two.whole
+    return Number(True, one.span + two.span, one.moved + two.moved, whole, start, offset, less, alone)
+
+
+def subtract(one: Number, two: Number) -> Number:
+    """one - two: where two is one number for all that it is taken from, how each moves without it is remembered."""
+    found = add(one, scaled(two, -ONE, True))
+    if two.moved != STILL and one.less is None:
+        return replace(found, less=(two, -ONE), alone=one.moved)
+    return found
+
+
+def scaled(one: Number, factor: Fraction, whole: bool = False) -> Number:
+    """factor * one."""
+    by = Span(factor, factor)
+    less = None if one.less is None else (one.less[0], one.less[1] * factor)
+    return Number(True, one.span * by, one.moved * by, one.whole and whole, less=less, alone=one.alone * by)
+
+
+def multiply(one: Number, two: Number) -> Number:
+    """one * two."""
+    for number, other in ((one, two), (two, one)):
+        if number.span.width == 0 and not math.isinf(number.span.low):
+            return scaled(other, Fraction(number.span.low), number.whole)
+    moved = one.span * two.moved + two.span * one.moved + one.moved * two.moved
+    return Number(True, one.span * two.span, moved, one.whole and two.whole)
+
+
+def divide(one: Number, two: Number) -> Number:
+    """one / two. Raises `Undefined` where two may be 0 in one run alone."""
+    over = two.span.inverse() if two.span.low > 0 or two.span.high < 0 else None
+    if over is None:
+        if one.moved == STILL and two.moved == STILL:
+            return Number()
+        if two.moved != STILL:
+            raise Undefined("a division by what may be 0")
+        return Number(True, ALL, ALL)
+    if two.span.width == 0:
+        return scaled(one, Fraction(over.low))
+    if two.moved == STILL:
+        return Number(True, one.span * over, one.moved * over)
+    return Number(True, one.span * over, ALL)
+
+
+def whole_steps(one: Number) -> Number:
+    """The number rounded, up, down or towards 0."""
+    if one.whole:
+        return one
+    moved = one.moved if one.moved == STILL else one.moved + UNIT
+    low, high = (end if math.isinf(end) else Fraction(f(end)) for end, f in zip(one.span, (math.floor, math.ceil), strict=True))
+    return Number(True, Span(low, high), moved, True)
+
+
+def extreme(one: Number, two: Number, pick: Callable[[Any, Any], Any]) -> Number:
+    """The smaller or the larger of two numbers: it moves no further than they do."""
+    span = Span(pick(one.span.low, two.span.low), pick(one.span.high, two.span.high))
+    still = one.moved == STILL and two.moved == STILL
+    return Number(True, span, STILL if still else one.moved | two.moved, one.whole and two.whole)
+
+
+def absolute(one: Number) -> Number:
+    """|one|."""
+    most, low = one.span.most, Fraction(0)
+    if one.span.low > 0 or one.span.high < 0:
+        low = min(abs(one.span.low), abs(one.span.high))  # type: ignore[assignment]
+    far = one.moved.most
+    return Number(True, Span(low, most), Span(-far, far), one.whole)
+
+
+def power(one: Number, exponent: int) -> Number:
+    """one ** exponent, a whole number from 0 on."""
+    result = Number(True, Span(ONE, ONE), STILL, True)
+    for _ in range(exponent):
+        result = multiply(result, one)
+    return result if exponent % 2 or result.moved != STILL else replace(result, span=Span(max(Fraction(0), result.span.low), result.span.high))
+
+
+def monotone(one: Number, function: Callable[[float], float], steepest: Fraction | float = math.inf) -> Number:
+    """An increasing function of the number: ends rounded outwards; it moves by at most `steepest` times as much."""
+    ends = []
+    for end, away in zip(one.span, (-math.inf, math.inf), strict=True):
+        try:
+            value = function(float(end))
+        except (OverflowError, ValueError):
+            value = away
+        value = math.nextafter(value, away) if math.isfinite(value) else value
+        ends.append(value if math.isinf(value) else Fraction(value))
+    moved = STILL if one.moved == STILL else one.moved * Span(Fraction(0), steepest)
+    return Number(True, Span(*ends), moved)
+
+
+def compare(op: ast.cmpop, one: Number, two: Number) -> bool | Truth:
+    """one op two: known where the spans say so in both runs."""
+    match op:
+        case ast.Gt() | ast.GtE():
+            return compare(ast.Lt() if isinstance(op, ast.Gt) else ast.LtE(), two, one)
+        case ast.NotEq():
+            found = compare(ast.Eq(), one, two)
+            return found if isinstance(found, Truth) else not found
+    same = Truth(one.same and two.same)
+    (low, high), (least, most) = one.span, two.span
+    surely, never = {
+        ast.Lt: (high < least, low >= most),
+        ast.LtE: (high <= least, low > most),
+        ast.Eq: (low == high == least == most and not math.isinf(low), high < least or low > most),
+    }[type(op)]
+    return True if surely else False if never else same
+
+
+OPERATIONS: dict[type[ast.operator], Callable[[Number, Number], Number]] = {
+    ast.Add: add,
+    ast.Sub: subtract,
+    ast.Mult: multiply,
+    ast.Div: divide,
+}

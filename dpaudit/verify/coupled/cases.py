@@ -1,0 +1,382 @@
+"""Which datasets are neighbours: what the one entry is in which they differ, and loops over their entries.
+
+Each case is followed by itself: which way the entry moves, in which run the record is, in which region of all records
+it lies. Regions are told apart by what the program compares records with, as it comes up (`Split`). A loop over the
+entries is: any number of usual turns, the turn of the changed entry, any number of usual turns. Of a record that one
+run alone has, that turn is made in it alone: what a variable is after it, less what it was before, is how far the runs
+are apart since.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.verify.coupled import arithmetic
+from dpaudit.verify.coupled.executor import MISSING, Contents, Executor, NotShown, Raised, Script, _Left
+from dpaudit.verify.coupled.functions import Calls
+from dpaudit.verify.coupled.noise import Axis, Rng
+from dpaudit.verify.coupled.rules import Listed, Split
+from dpaudit.verify.coupled.spent import Spent
+from dpaudit.verify.coupled.values import (
+    ALL,
+    STILL,
+    Block,
+    Both,
+    Drawn,
+    Grid,
+    Noisy,
+    Number,
+    Place,
+    Record,
+    Span,
+    Table,
+    Truth,
+    Unknown,
+    Vector,
+    is_number,
+    is_same,
+    number_of,
+    parts,
+)
+
+UP, DOWN = Span(Fraction(0), Fraction(1)), Span(Fraction(-1), Fraction(0))
+MOVES = {"all-differ": (UP | DOWN,), "one-differs": (UP, DOWN), "up": (UP,), "down": (DOWN,)}
+RECORDS = ("add_or_remove_one", "replace_one", "add_or_remove_user")
+KINDS = ("one number", "an array", "a mapping", "records")
+MOST_CASES = 5_000
+
+
+class RowAxis(Axis):
+    """Names the length of each row of a table: a number once one was used for it."""
+
+    number: int | None = None
+
+
+class Loops(Calls):
+    """Loops and comprehensions over as many entries as a dataset has."""
+
+    def __init__(self, run: Executor) -> None:
+        super().__init__(run)
+        self.rows, self.changed_axes = RowAxis(), {}
+        self.coin: Fraction | None = None  # with which the one record takes part
+
+    # --- comprehensions -------------------------------------------------------------------------------------------
+
+    def comprehension(self, generator: ast.comprehension, items: Vector, element: Any) -> Any:
+        """The list of what is made of each entry."""
+        run = self.run
+        chosen: list[bool] = []
+
+        def made(entry: Any) -> Any:
+            run.assign(generator.target, entry)
+            for test in generator.ifs:
+                condition = self.sampled(run.value(test)) if self.single is not None else run.truth(run.value(test))
+                if isinstance(condition, Truth):
+                    chosen.append(True)
+                    if self.single is not None:
+                        condition = not run.choose()
+                    else:
+                        continue  # of a usual entry both runs have it, or neither
+                if not condition:
+                    return MISSING
+            return element()
+
+        before = run.contents()
+        usual = made(items.usual)
+        changed = [self.both(made, each) for each in items.changed]
+        extra = items.extra
+        if extra is not None:
+            extra = extra[0], self.alone(extra[0], lambda: made(items.extra[1]))  # type: ignore[index]
+        if not self.alike_contents(before, run.contents()):
+            raise run.refusal("a comprehension that changes something", "write it as a loop")
+        for each in changed:
+            if isinstance(each, Both) and MISSING in (each.first, each.second):
+                if extra is None and not (each.first is MISSING and each.second is MISSING):
+                    extra = (each.first is MISSING, each.second if each.first is MISSING else each.first)
+                elif each.first is not MISSING or each.second is not MISSING:
+                    raise run.refusal("such a selection", "select in one place")
+        changed = [each for each in changed if each is not MISSING and not (isinstance(each, Both) and MISSING in (each.first, each.second))]
+        if extra is not None and extra[1] is MISSING:
+            extra = None
+        if usual is MISSING:
+            usual = Number(True, STILL, STILL, True) if not changed and extra is None else self.like([*changed, *(extra or ())[1:]][0])
+        axis = items.axis if not generator.ifs else Axis()
+        self.changed_axes[axis] = bool(changed)
+        return Vector(usual=usual, changed=tuple(changed), extra=extra, axis=axis, most=items.most)
+
+    def like(self, value: Any) -> Any:
+        """An entry that both runs have, of the same kind as another."""
+        number = number_of(self.numeric(value))
+        return Number(True, number.span, whole=number.whole) if number is not None else Unknown()
+
+    def sampled(self, value: Any) -> Any:
+        """A condition of one run alone."""
+        return self.run.truth(value)
+
+    def appended(self, node: ast.For, items: Vector) -> bool:
+        """Whether a loop only appends one value a turn to a new list: that is a comprehension."""
+        match node:
+            case ast.For(body=[ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[made], keywords=[]))], orelse=[]):
+                pass
+            case _:
+                return False
+        run = self.run
+        target = run.frame.get(name)
+        if target != [] or sum(each is target for frame in run.frames for each in frame.values()) != 1:
+            return False
+        generator = ast.comprehension(target=node.target, iter=node.iter, ifs=[], is_async=0)
+        run.frame[name] = self.comprehension(generator, items, lambda: run.value(made))
+        return True
+
+    # --- loops ----------------------------------------------------------------------------------------------------
+
+    def loop(self, node: ast.For, items: Vector) -> None:
+        """A loop over the entries of a dataset."""
+        run = self.run
+        if self.single is not None and items.most is not None and items.most <= 32:
+            for _ in range(items.most):
+                if run.choose():
+                    break
+                if not self.one_turn(node, items.usual):
+                    return
+            return
+        usual = lambda: run.turn(node, items.usual)
+        run.endless(usual)
+        for each in items.changed:
+            if isinstance(each, Both):
+                self.apart(node, each.first, each.second)
+            elif not self.one_turn(node, each):
+                run.block(node.orelse)
+                return
+        if items.extra is not None:
+            second, entry = items.extra
+            self.apart(node, MISSING if second else entry, entry if second else MISSING)
+        if items.changed or items.extra is not None:
+            run.endless(usual)
+        run.block(node.orelse)
+
+    def one_turn(self, node: ast.For, entry: Any) -> bool:
+        """A turn of both runs; whether the loop goes on."""
+        try:
+            self.run.turn(node, entry)
+        except _Left as left:
+            if left.how == "break":
+                return False
+            if left.how != "continue":
+                raise
+        return True
+
+    def apart(self, node: ast.For, first: Any, second: Any) -> None:
+        """A turn for an entry that the first run has, and one for an entry that the second has, each alone."""
+        run = self.run
+        before = run.contents()
+        after = [self.turn_alone(node, entry, side) if entry is not MISSING else None for side, entry in ((False, first), (True, second))]
+        result: Contents = {}
+        for key, (container, held) in before.items():
+            one, two = (each[key][1] if each is not None and key in each else held for each in after)
+            result[key] = container, self.moved_contents(key, held, one, two)
+        run.adopt(result)
+
+    def turn_alone(self, node: ast.For, entry: Any, second: bool) -> Contents:
+        """What everything holds after a turn of one run: numbers as what was added to what they were."""
+        run = self.run
+        before = run.contents()
+        tokens = {key: (container, self.marked(key, held)) for key, (container, held) in before.items()}
+        run.adopt(tokens)
+
+        def turn() -> None:
+            run.turn(node, entry)
+
+        steps = len(self.steps)
+        ends, _ = self.alone(second, lambda: run.every_way(turn))
+        run.adopt(before)
+        if any(end.how not in ("end", "continue") for end in ends) or len(self.steps) > steps:
+            raise run.refusal("a loop that one record may end", "go over all records")
+        return run.joined([end.contents for end in ends])
+
+    def marked(self, key: int, held: Any) -> Any:
+        """What a container holds, each number as one to be counted from."""
+
+        def mark(slot: Any, value: Any) -> Any:
+            token = (key, slot)
+            if isinstance(value, Block) or isinstance(value, Grid):
+                return replace(value, start=token, added=Fraction(0)) if isinstance(value, Block) else value
+            if not isinstance(value, Number) or type(value) is not Number:
+                return value  # what no turn changes is known, or is no number
+            return Number(True, value.span, whole=value.whole, start=token)
+
+        if isinstance(held, dict):
+            return {name: mark(name, value) for name, value in held.items()}
+        return [mark(place, value) for place, value in enumerate(held)] if isinstance(held, list) else held
+
+    def moved_contents(self, key: int, held: Any, one: Any, two: Any) -> Any:
+        """What a container holds once each run has made its turn."""
+        if isinstance(held, dict):
+            local = "(locals)" in held
+            if not local and not held.keys() == one.keys() == two.keys():
+                raise self.run.refusal("a key that one record adds", "use public keys")
+            olds = {name: held.get(name, MISSING) for name in {**held, **one, **two}}
+            return {name: self.moved_value((key, name), old, one.get(name, old), two.get(name, old), local) for name, old in olds.items()}
+        if isinstance(held, list) and len(held) == len(one) == len(two):
+            return [self.moved_value((key, place), old, a, b, False) for place, (old, a, b) in enumerate(zip(held, one, two, strict=True))]
+        if held == one == two:
+            return held
+        raise self.run.refusal("a list that one record makes longer", "release sums and counts")
+
+    def moved_value(self, token: Any, old: Any, one: Any, two: Any, local: bool) -> Any:
+        """A variable once each run has made its turn."""
+        one, two = (old if self.untouched(each, token) else each for each in (one, two))
+        if one is old and two is old:
+            return old
+        if isinstance(old, Block | Grid) and (isinstance(one, Block) or isinstance(two, Block)):
+            far = [each.added if isinstance(each, Block) and each.start is not None else Fraction(0) if each is old else math.inf for each in (one, two)]
+            before = old.moved_2 if isinstance(old, Block) else Fraction(0)
+            return Block(True, math.inf, math.inf, before + far[0] + far[1], self.rows)
+        was = number_of(old) if not isinstance(old, bool) else None
+        sides = [number_of(each) if each is not old else was for each in (one, two)]
+        if None in sides or (was is None and old is not MISSING):
+            if local:
+                return Unknown(False)
+            raise self.run.refusal("an entry that one record changes", "count and add up only")
+        first, second = sides
+        assert first is not None
+        assert second is not None
+        whole = first.whole and second.whole
+        if was is not None and all(each is old or side.start == token for each, side in ((one, first), (two, second))):
+            offsets = [STILL if each is old else side.offset for each, side in ((one, first), (two, second))]
+            span = was.span + (offsets[0] | offsets[1])
+            return Number(True, span, was.moved + offsets[1] + -offsets[0], whole and was.whole)
+        if was is None and (one is MISSING or two is MISSING):
+            return Unknown(False)
+        return Number(True, first.span | second.span, second.span + -first.span, whole)
+
+    @staticmethod
+    def untouched(value: Any, token: Any) -> bool:
+        """Whether a variable is what it was before the turn."""
+        if isinstance(value, Block):
+            return bool(value.start == token and value.added == 0)
+        return isinstance(value, Number) and value.start == token and value.offset == STILL
+
+    # --- samplers ---------------------------------------------------------------------------------------------------
+
+    def coin_loop(self, node: ast.While) -> bool:
+        """`while rng.random() < p: k += 1` draws k from a geometric law."""
+        match node:
+            case ast.While(
+                test=ast.Compare(left=ast.Call(func=ast.Attribute(attr="random"), args=[], keywords=[]) as draw, ops=[ast.Lt()], comparators=[p]),
+                body=[ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=ast.Constant(value=1))],
+            ):
+                pass
+            case _:
+                return False
+        run = self.run
+        chance, start = run.value(p), run.frame.get(name)
+        if not isinstance(run.value(draw.func.value), Rng) or type(start) is not int or not is_number(chance) or not 0 < chance < 1:  # type: ignore[attr-defined]
+            return False
+        drawn = self.made(Drawn("geometric", Fraction(chance), run.line))
+        run.frame[name] = self.made(Noisy(start - 1, ((Fraction(1), drawn),)))
+        return True
+
+    def settles(self, action: Any) -> bool:
+        """Whether a loop that noise ends can be followed to where nothing changes any more."""
+        before, mark = self.run.contents(), self.mark()
+        made = list(self.run.script.made)
+        try:
+            action()
+            return True
+        except NotShown:
+            self.run.adopt(before)
+            self.undo(mark)
+            self.run.script.made = made
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One way in which two datasets may be neighbours: words, and the dataset of both as the program sees it."""
+
+    words: str
+    data: Any
+    axes: Mapping[Any, bool] = field(default_factory=dict)
+
+
+def cases(adjacency: str, kind: str, answers: int | None, whole: bool, points: Mapping[tuple[Any, ...], set[Any]]) -> Iterator[Case]:
+    """All of them; `whole`: answers are whole numbers."""
+    if adjacency in MOVES:
+        yield from _of_answers(adjacency, kind, answers, whole)
+        return
+    regions = list(_regions(points))
+    axis = Axis()
+    usual: Any = Record()
+    if adjacency == "add_or_remove_user":
+        usual = Vector(usual=Record(), axis=Axis())
+    if adjacency == "replace_one":
+        for one, two in itertools.product(regions, repeat=2):
+            changed = Both(False, Record(False, (), one), Record(False, (), two))
+            yield Case(f"{_shown(one)} in the place of {_shown(two)}", Vector(usual=usual, changed=(changed,), axis=axis), {axis: True})
+        return
+    for region, second in itertools.product(regions, (True, False)):
+        entry: Any = Record(False, (), region)
+        if adjacency == "add_or_remove_user":
+            entry = Vector(usual=Record(False, (), region), axis=Axis())
+        yield Case(f"{_shown(region)} {'added' if second else 'removed'}", Vector(usual=usual, extra=(second, entry), axis=axis))
+
+
+def _of_answers(adjacency: str, kind: str, answers: int | None, whole: bool) -> Iterator[Case]:
+    for move in MOVES[adjacency]:
+        words = {UP: "an answer rises by up to 1", DOWN: "an answer falls by up to 1"}.get(move, "answers move by up to 1")
+        moved, still = Number(True, ALL, move, whole), Number(whole=whole)
+        if kind == "one number":
+            yield Case(words, moved)
+        elif answers is not None and adjacency == "one-differs":
+            for place in range(answers):
+                yield Case(f"{words}, that at {place}", Grid([moved if each == place else still for each in range(answers)]))
+        elif answers is not None:
+            yield Case(words, Grid([replace(moved) for _ in range(answers)]))
+        else:
+            axis = Axis()
+            one = adjacency == "one-differs"
+            vector = Vector(usual=still if one else moved, changed=(moved,) if one else (), axis=axis, array=True)
+            yield Case(words, Table(vector=vector) if kind == "a mapping" else vector, {axis: one})
+
+
+def _regions(points: Mapping[tuple[Any, ...], set[Any]]) -> Iterator[dict[tuple[Any, ...], Place]]:
+    paths = sorted(points, key=repr)
+    places = [list(_places(points[path])) for path in paths]
+    if math.prod(map(len, places)) > MOST_CASES:
+        raise NotShown(1, "too many kinds of records to tell apart", "compare them with fewer values")
+    for chosen in itertools.product(*places):
+        yield dict(zip(paths, chosen, strict=True))
+
+
+def _places(values: set[Any]) -> Iterator[Place]:
+    numbers = sorted({value for value in values if is_number(value)})
+    others = [value for value in values if not is_number(value)]
+    for value in (*numbers, *others):
+        yield Place(True, value)
+    ends = [-math.inf, *map(Fraction, numbers), math.inf]
+    if numbers or not others:
+        for low, high in itertools.pairwise(ends):
+            yield Place(False, "a number", Span(low, high))
+    if others:
+        yield Place(False, "another", Span(-math.inf, math.inf) if not numbers else Span(math.inf, math.inf))
+
+
+def _shown(region: Mapping[tuple[Any, ...], Place]) -> str:
+    parts = []
+    for path, place in region.items():
+        name = "the record" + "".join(f"[{step!r}]" if not str(step).startswith(".") else str(step) for step in path)
+        if place.exactly:
+            parts.append(f"{name} == {place.value!r}")
+        elif place.span.low != place.span.high:
+            parts.append(f"{name} between {float(place.span.low):g} and {float(place.span.high):g}")
+        else:
+            parts.append(f"{name} anything else")
+    return "a record" + (f" ({', '.join(parts)})" if parts else "")

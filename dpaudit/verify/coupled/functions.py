@@ -1,0 +1,645 @@
+"""Functions and methods of Python, numpy and math on values of two runs."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpaudit.verify.coupled import arithmetic
+from dpaudit.verify.coupled.executor import MISSING, Executor, Function, OtherKind, Raised
+from dpaudit.verify.coupled.noise import Axis, Rng, is_settled
+from dpaudit.verify.coupled.rules import Values
+from dpaudit.verify.coupled.values import (
+    ALL,
+    AT_LEAST_0,
+    STILL,
+    Block,
+    Both,
+    Drawn,
+    DrawnVector,
+    Grid,
+    Index,
+    Noisy,
+    NoisyVector,
+    Norm,
+    Number,
+    Order,
+    Record,
+    Rest,
+    Span,
+    Table,
+    Truth,
+    Unknown,
+    Vector,
+    is_number,
+    is_plain,
+    is_same,
+    number_of,
+    parts,
+)
+
+TOTAL = frozenset(  # of Python's own: what they give depends on their arguments alone
+    "len range enumerate zip sum min max abs round int float bool str sorted reversed list tuple dict set frozenset any all pow divmod "
+    "isinstance repr ord chr hash complex slice".split()
+) - {"hash", "complex", "repr"}
+OF_NUMPY = frozenset(
+    "array asarray zeros ones full arange linspace zeros_like ones_like abs absolute clip minimum maximum sum mean cumsum exp expm1 log log1p log2 "
+    "log10 sqrt where argmax argmin argsort sort round around rint floor ceil trunc sign dot power square any all max min amax amin "
+    "median std var diff concatenate stack outer prod isfinite isnan float64 int64 float32 int32 linalg.norm unique count_nonzero "
+    "histogram bincount eye inner matmul logical_and logical_or logical_not flip isclose tanh copy ravel atleast_1d".split()
+)
+OF_MATH = frozenset("exp log sqrt floor ceil log1p expm1 log2 log10 tanh sin cos fsum isfinite isnan pow fabs trunc hypot erf erfc".split())
+METHODS = frozenset(  # of plain values
+    "append extend insert pop remove index count sort reverse copy clear items keys values get setdefault update add discard union "
+    "intersection sum mean max min argmax argmin argsort cumsum clip round tolist astype reshape ravel flatten dot all any std var prod lower upper "
+    "strip split startswith endswith is_integer bit_length conjugate item nonzero".split()
+)
+ALIKE = {"absolute": "abs", "fabs": "abs", "amax": "max", "amin": "min", "around": "round", "rint": "round", "fsum": "sum", "asarray": "array", "power": "pow"}
+KEEPS = frozenset("array copy float64 float float32 tolist ravel astype flatten list tuple atleast_1d".split())
+
+
+class Calls(Values):
+    """Calls, and attributes."""
+
+    def call(self, run: Executor, function: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """What a function by its name, or a method, makes of its arguments."""
+        name, owner = function.name, function.owner
+        if isinstance(owner, Rng):
+            if name == "shuffle":
+                raise run.refusal("a shuffle in place", "use rng.permutation")
+            return self.draw(name, args, kwargs)
+        if name.startswith("numpy.random."):
+            return self.of_numpys_generator(name.removeprefix("numpy.random."), args, kwargs)
+        if owner is not None:
+            return self.method(owner, name, args, kwargs)
+        module, _, short = name.partition(".")
+        known = {"numpy": OF_NUMPY, "math": OF_MATH}.get(module, frozenset()) if short else TOTAL
+        short = short or name
+        if short not in known:
+            raise run.refusal(f"a call of `{name}`", "write what it does, or call a function of this module")
+        if is_plain(args) and is_plain(kwargs):
+            return self.of_plain(function, args, kwargs)
+        return self.by_rule(ALIKE.get(short, short), args, kwargs)
+
+    def of_plain(self, function: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """A call on plain values, by Python itself."""
+        name = function.name
+        if "." in name:
+            module, _, short = name.partition(".")
+            own: Any = functools.reduce(getattr, short.split("."), {"numpy": np, "math": math}[module])
+        else:
+            own = getattr(builtins, name)
+        if any(isinstance(each, int) and abs(each) > 10**7 for each in args):
+            raise self.run.refusal("a number this large", "give smaller parameters")
+        args = [self.unwrapped(each) for each in args]
+        found = self.run.plain(own, *args, **kwargs)
+        if isinstance(found, np.ndarray) and found.ndim == 1:
+            return Grid(list(found))
+        return list(found) if name in ("enumerate", "zip", "reversed") else found
+
+    @staticmethod
+    def unwrapped(value: Any) -> Any:
+        """An array of plain numbers as numpy's."""
+        return np.array(value.items) if isinstance(value, Grid) else value
+
+    def of_numpys_generator(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """numpy.random, as a generator that the mechanism makes or takes."""
+        if name == "default_rng":
+            if args or kwargs:
+                raise self.run.refusal("a generator with a seed of its own", "its noise is known: take rng as a parameter")
+            return Rng()
+        return self.draw({"rand": "random", "randn": "standard_normal"}.get(name, name), args, kwargs)
+
+    def by_rule(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """A call with something unknown in it."""
+        rule = getattr(self, "_" + name.replace(".", "_"), None)
+        if rule is not None:
+            found = rule(*args, **kwargs) if takes(rule, args, kwargs) else NotImplemented
+            if found is not NotImplemented:
+                return found
+        looked = [self.look(each) for each in (*args, *kwargs.values())]
+        if all(map(is_same, looked)):
+            return Unknown()
+        if self.single is not None and name not in ("len", "index"):
+            return Number() if name in ("mod", "pow", "log", "sqrt", "dot") else self.refused(name)
+        return self.refused(name)
+
+    def refused(self, name: str) -> Any:
+        """A function of data without noise that no rule covers."""
+        raise self.run.refusal(f"`{name}` of data without noise", "add noise first, or use sums, means, clips and counts")
+
+    # --- attributes and methods -----------------------------------------------------------------------------------
+
+    def attribute(self, owner: Any, name: str) -> Any:
+        """owner.name of what is unknown."""
+        if isinstance(owner, Record):
+            return Function(name, owner=owner) if name in ("get", "sum", "copy") else replace(owner, path=(*owner.path, f".{name}"))
+        if name in ("shape", "size") and isinstance(owner, Vector):
+            length = self._len(owner)
+            return (length,) if name == "shape" else length
+        if name == "shape" and isinstance(owner, Block):
+            return (Number(True, AT_LEAST_0, whole=True, axis=owner.axis),)
+        if name in ("shape", "size") and isinstance(owner, Grid):
+            return (len(owner.items),) if name == "shape" else len(owner.items)
+        return Function(name, owner=owner)
+
+    def method(self, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """owner.name(...)"""
+        if isinstance(owner, list | dict | set) and name in ("append", "add", "insert", "extend", "update", "setdefault", "get", "pop", "items", "keys", "values", "copy", "index", "count"):
+            return self.of_container(owner, name, args, kwargs)
+        if is_plain(owner) and not isinstance(owner, Grid):
+            if name not in METHODS:
+                raise self.run.refusal(f"a call of the method `{name}`", "write what it does")
+            if is_plain(args) and is_plain(kwargs):
+                found = self.run.plain(getattr(owner, name), *map(self.unwrapped, args), **kwargs) if hasattr(owner, name) else self.missing(owner, name)
+                return list(found) if isinstance(found, type({}.items()) | type({}.keys()) | type({}.values())) else found
+        if isinstance(owner, Table) and name in ("items", "keys", "values"):
+            vector = owner.vector
+            assert vector is not None
+            keys = self.indices(vector)
+            return {"items": lambda: self.paired(lambda k, v: (k, v), keys, vector), "keys": lambda: keys, "values": lambda: vector}[name]()
+        if isinstance(owner, Record) and name == "get" and args and is_plain(args[0]):
+            return replace(owner, path=(*owner.path, args[0]))
+        return self.by_rule(ALIKE.get(name, name), [owner, *args], kwargs)
+
+    def missing(self, owner: Any, name: str) -> Any:
+        raise Raised("AttributeError")
+
+    def of_container(self, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Methods of lists, dictionaries and sets, with whatever is in them."""
+        if isinstance(owner, dict) and name in ("get", "setdefault", "pop") and args and not is_plain(args[0]):
+            if name == "get" and isinstance(args[0], Record) and args[0].region is not None:
+                there = self.inside(args[0], list(owner))
+                return self.entry(owner, args[0]) if there else (args[1] if len(args) > 1 else None)
+            return self.refused(name)
+        if name == "extend" and isinstance(args[0], Vector | Grid | Unknown):
+            owner.extend(self.run.known_items(args[0]))
+            return None
+        if name in ("index", "count") and not (is_plain(owner) and is_plain(args)):
+            return self.by_rule(name, [owner, *args], kwargs)
+        if name in ("items", "values", "keys") and any(isinstance(key, Rest) for key in owner):
+            if is_same(self.look(owner)):
+                return Unknown()
+            return self.refused(name)
+        found = self.run.plain(getattr(owner, name), *args, **kwargs)
+        return list(found) if name in ("items", "keys", "values") else found
+
+    # --- rules: sizes and iteration ---------------------------------------------------------------------------------
+
+    def _len(self, value: Any) -> Any:
+        if isinstance(value, Table):
+            value = value.vector
+        if isinstance(value, Vector):
+            if value.extra is None:
+                return Number(True, Span(Fraction(1), math.inf), whole=True, axis=value.axis)
+            change = Fraction(1) if value.extra[0] else Fraction(-1)
+            return Number(True, AT_LEAST_0, Span(change, change), True, axis=value.axis)
+        if isinstance(value, Grid | list | dict | tuple | set) and not any(isinstance(each, Rest) for each in parts(value)):
+            return len(value.items) if isinstance(value, Grid) else len(value)
+        if isinstance(value, Number):
+            raise OtherKind(self.run.line, "the length of one number", "give a list of answers, or an adjacency of records")
+        if isinstance(value, Block):
+            return Number(True, AT_LEAST_0, whole=True, axis=value.axis)
+        return NotImplemented
+
+    def _range(self, *args: Any) -> Any:
+        if len(args) == 1 and isinstance(args[0], Number) and args[0].axis is not None:
+            axis = args[0].axis
+            changed = self.changed_axes.get(axis, False)
+            extra = None if args[0].moved == STILL else (args[0].moved.low > 0, Number(whole=True))
+            index = Index(True, AT_LEAST_0, STILL if extra is None else arithmetic.UNIT, True, axis=axis)
+            return Vector(usual=index, changed=(replace(index, of_changed=True),) if changed else (), extra=extra, axis=axis)
+        return NotImplemented
+
+    def _enumerate(self, value: Any, start: Any = 0) -> Any:
+        found = self.run.items(value)
+        if isinstance(found, Vector):
+            indices = self.indices(found)
+            if start != 0:
+                indices = self.each(indices, lambda index: Number(True, AT_LEAST_0, index.moved, True))
+            return replace(self.paired(lambda i, x: (i, x), indices, found), array=False)
+        if isinstance(found, Unknown):
+            return NotImplemented
+        return [(start + place, each) for place, each in enumerate(found)]
+
+    def _zip(self, *values: Any) -> Any:
+        found = [self.run.items(value) for value in values]
+        vectors = [each for each in found if isinstance(each, Vector)]
+        if not vectors:
+            return list(zip(*found, strict=False)) if all(isinstance(each, list) for each in found) else NotImplemented
+        first = vectors[0]
+        if first.extra is not None and len(vectors) < len(found):
+            return NotImplemented
+        columns = [each if isinstance(each, Vector) else self.alongside(each, first) for each in found]
+        result = self.each(columns[0], lambda one: (one,))
+        for column in columns[1:]:
+            result = self.paired(lambda row, one: (*row, one), result, column)
+        return replace(result, array=False)
+
+    def alongside(self, values: Any, vector: Vector) -> Vector:
+        """A public list beside the entries of a dataset."""
+        if not is_same(values):
+            raise self.run.refusal("data beside data", "take both from one dataset")
+        value = Unknown() if isinstance(values, Unknown) or not values else functools.reduce(self.join, values)
+        return self.each(vector, lambda _: value)
+
+    def _list(self, value: Any = ()) -> Any:
+        found = self.run.items(value)
+        return replace(found, array=False) if isinstance(found, Vector) else found
+
+    def _tuple(self, value: Any = ()) -> Any:
+        found = self._list(value)
+        return tuple(found) if isinstance(found, list) else found
+
+    def _dict(self, value: Any) -> Any:
+        found = self.run.items(value)
+        if isinstance(found, list) and all(isinstance(each, tuple) and len(each) == 2 for each in found):
+            return {self.run.key(key): each for key, each in found}
+        return NotImplemented
+
+    def _array(self, value: Any, dtype: Any = None) -> Any:
+        found = value if isinstance(value, Record | Grid | Block) else self.run.items(value) if not isinstance(value, Number | Drawn | Noisy) else value
+        if isinstance(found, Vector):
+            return replace(found, array=True)
+        return Grid(list(found)) if isinstance(found, list) else found
+
+    _copy = _ravel = _flatten = _atleast_1d = _array
+
+    def _float64(self, value: Any) -> Any:
+        return NotImplemented if isinstance(value, list | Grid | Vector) else self._float(value)
+
+    def _tolist(self, value: Any) -> Any:
+        return list(value.items) if isinstance(value, Grid) else replace(value, array=False) if isinstance(value, Vector) else NotImplemented
+
+    def _astype(self, value: Any, kind: Any) -> Any:
+        return value if isinstance(kind, Function) and kind.name in ("float", "numpy.float64") else NotImplemented
+
+    def _sorted(self, value: Any, key: Any = None, reverse: bool = False) -> Any:
+        entries = self.run.items(value)
+        if key is not None and not isinstance(entries, Unknown) or isinstance(entries, Vector):
+            found = self.keyed(entries, key)
+            if found is not None and is_same(entries if isinstance(entries, list) else entries.same or isinstance(entries.usual, Index)):
+                return Order(found)
+        return NotImplemented
+
+    def keyed(self, entries: Any, key: Any) -> list[Any] | None:
+        """What a key function makes of each entry."""
+        if isinstance(entries, Vector):
+            if entries.extra is not None:
+                return None
+            entries = [entries.usual, *entries.changed]
+        return list(entries) if key is None else [self.run.apply(key, [each], {}) for each in entries]
+
+    # --- rules: numbers ---------------------------------------------------------------------------------------------
+
+    def mapped(self, function: Callable[..., Any], *values: Any) -> Any:
+        """A function of numbers on numbers, or entry by entry on arrays."""
+        arrays = [each for each in values if isinstance(each, Grid | Vector | NoisyVector | DrawnVector | np.ndarray | list | tuple)]
+        if arrays:
+            rest = [each for each in values if each is not arrays[0]]
+            if len(rest) == 0:
+                return self.elementwise(lambda one, _: self.mapped(function, one), arrays[0], 0)
+            if len(rest) == 1:
+                first = values[0] is arrays[0]
+                swap = lambda one, two: self.mapped(function, one, two) if first else self.mapped(function, two, one)
+                return self.elementwise(swap, arrays[0], rest[0])
+            if all(is_same(each) and not parts(each) for each in rest):
+                return self.elementwise(lambda one, _: self.mapped(function, one, *rest), arrays[0], 0)
+            return NotImplemented
+        if is_plain(values):
+            return function(*values)
+        if any(isinstance(each, Both) for each in values):
+            return self.both(lambda *each: self.mapped(function, *each), *values)
+        found = [self.number(each) for each in values]
+        return NotImplemented if None in found else function(*found)
+
+    def _clip(self, value: Any, low: Any = None, high: Any = None, **more: Any) -> Any:
+        if "a_min" in more or "a_max" in more:
+            low, high = more.get("a_min"), more.get("a_max")
+        for bound, pick in ((low, max), (high, min)):
+            if bound is not None:
+                value = self.extreme(value, bound, pick)
+        return value
+
+    def extreme(self, one: Any, two: Any, pick: Any) -> Any:
+        """The smaller or the larger of two."""
+        for norm, other in ((one, two), (two, one)):
+            if isinstance(norm, Norm) and is_number(other) and (pick is max) is not norm.inverse:
+                return norm
+
+        def of(a: Any, b: Any) -> Any:
+            for norm, other in ((a, b), (b, a)):
+                if isinstance(norm, Norm) and (pick is max) is not norm.inverse:
+                    return norm
+            if is_plain((a, b)):
+                return self.run.plain(pick, a, b)
+            x, y = self.number(a), self.number(b)
+            if x is None or y is None:
+                return self.refused(pick.__name__)
+            return arithmetic.extreme(x, y, pick)
+
+        return self.mapped_pair(of, one, two)
+
+    def mapped_pair(self, of: Callable[[Any, Any], Any], one: Any, two: Any) -> Any:
+        """A function of two, entry by entry where one is an array."""
+        arrays = Grid | Vector | NoisyVector | DrawnVector | np.ndarray
+        if isinstance(one, arrays) or isinstance(two, arrays):
+            return self.elementwise(of, one, two)
+        return self.both(of, one, two)
+
+    def _minimum(self, one: Any, two: Any) -> Any:
+        return self.extreme(one, two, min)
+
+    def _maximum(self, one: Any, two: Any) -> Any:
+        return self.extreme(one, two, max)
+
+    def _abs(self, value: Any) -> Any:
+        return self.mapped(lambda one: arithmetic.absolute(number_of(one)), value)  # type: ignore[arg-type]
+
+    def _round(self, value: Any, digits: Any = None) -> Any:
+        if digits not in (None, 0):
+            found = self.look(value)
+            return Unknown() if is_same(found) else NotImplemented
+        return self.mapped(lambda one: arithmetic.whole_steps(number_of(one)), value)  # type: ignore[arg-type]
+
+    def _floor(self, value: Any) -> Any:
+        return self._round(value)
+
+    _ceil = _trunc = _int = _int64 = _floor
+
+    def _float(self, value: Any) -> Any:
+        found = self.look(value)
+        return self.numeric(found) if isinstance(found, Number | Record) else NotImplemented
+
+    def _bool(self, value: Any) -> Any:
+        return self.run.truth(value)
+
+    def _exp(self, value: Any) -> Any:
+        def of(one: Any) -> Any:
+            number = number_of(one)
+            assert number is not None
+            return replace(arithmetic.monotone(number, math.exp), log=number, span=AT_LEAST_0)
+
+        return self.mapped(of, value)
+
+    def _pow(self, value: Any, exponent: Any) -> Any:
+        return self.run.binary(ast.Pow(), value, exponent)
+
+    def _square(self, value: Any) -> Any:
+        return self.mapped(lambda one: arithmetic.power(number_of(one), 2), value)  # type: ignore[arg-type]
+
+    def _sqrt(self, value: Any) -> Any:
+        def of(one: Any) -> Any:
+            number = number_of(one)
+            assert number is not None
+            if number.span.low < 0:
+                return Unknown() if number.same else self.refused("sqrt")
+            return arithmetic.monotone(number, math.sqrt)
+
+        return self.mapped(of, value)
+
+    def _log(self, value: Any) -> Any:
+        def of(one: Any) -> Any:
+            number = number_of(one)
+            assert number is not None
+            if number.span.low <= 0:
+                return Unknown() if number.same else self.refused("log")
+            return arithmetic.monotone(number, math.log, 1 / Fraction(number.span.low))
+
+        return self.mapped(of, value)
+
+    def _where(self, condition: Any, one: Any, two: Any) -> Any:
+        def of(truth: Any, pair: Any) -> Any:
+            if isinstance(truth, Truth):
+                if not truth.same:
+                    raise self.run.refusal("np.where by data without noise", "decide by noisy or public values only")
+                return self.join(*pair)
+            return pair[0] if truth else pair[1]
+
+        pairs = self.mapped_pair(lambda a, b: (a, b), one, two)
+        if isinstance(condition, Vector | Grid | np.ndarray):
+            return self.elementwise(of, condition, pairs if isinstance(pairs, Vector | Grid) else Grid([pairs] * len(condition.items)) if isinstance(condition, Grid) else self.each(condition, lambda _: pairs))
+        return NotImplemented
+
+    # --- rules: sums ------------------------------------------------------------------------------------------------
+
+    def _sum(self, value: Any, start: Any = 0, axis: Any = None, **more: Any) -> Any:
+        if axis not in (None, 0) or more:
+            return NotImplemented
+        found = self.run.items(value) if not isinstance(value, Record) else value
+        if isinstance(found, list):
+            total: Any = start
+            for each in found:
+                total = each if is_plain(total) and total == 0 and not isinstance(each, Both) else self.run.binary(ast.Add(), total, self.summand(each))
+            total = self.summand(total)
+            logs = [self.look(each) for each in found if not isinstance(each, Noisy | Drawn)]
+            if len(logs) == len(found) and logs and all(isinstance(each, Number) and each.log is not None for each in logs):
+                total = replace(total, summed=tuple(found), log=None, over=None)
+            return total
+        if not isinstance(found, Vector) or start != 0:
+            return NotImplemented
+        return self.sum_of_vector(self.each(found, self.summand), axis)
+
+    def summand(self, value: Any) -> Any:
+        """What is added up: True counts 1."""
+        return number_of(value) if isinstance(value, Truth) else int(value) if isinstance(value, bool) else self.numeric(value)
+
+    def sum_of_vector(self, vector: Vector, axis: Any) -> Any:
+        """The sum of a vector's entries."""
+        usual, changed, extra = self.look(vector.usual), [self.look(each) for each in vector.changed], vector.extra
+        every = [usual, *changed, *(extra or ())[1:]]
+        if any(isinstance(each, Block) for each in every):
+            sizes = [each.size if isinstance(each, Block) else math.inf for each in (extra or ())[1:]]
+            far = sum((each.moved_2 if isinstance(each, Block) else math.inf for each in changed), sum(sizes, Fraction(0)))
+            usual_moves = usual.moved_2 if isinstance(usual, Block) else 0
+            return Block(True, math.inf, math.inf if far else Fraction(0), math.inf if usual_moves else far, self.row_axis(usual))
+        numbers = [number_of(each) for each in every]
+        if None in numbers or (axis is not None and vector.array and not isinstance(vector.usual, Number)):
+            return self.refused("sum")
+        first = numbers[0]
+        assert first is not None
+        low = Fraction(0) if all(each is not None and each.span.low >= 0 for each in numbers) else -math.inf
+        high = Fraction(0) if all(each is not None and each.span.high <= 0 for each in numbers) else math.inf
+        if self.single is not None and vector.most is not None:
+            return Number(True, first.span * Span(Fraction(0), Fraction(vector.most)), whole=first.whole)
+        moved = functools.reduce(operator.add, [number_of(each).moved for each in changed], STILL)  # type: ignore[union-attr]
+        if extra is not None:
+            last = number_of(extra[1])
+            assert last is not None
+            moved = moved + (last.span if extra[0] else -last.span)
+        if first.moved != STILL:
+            moved = ALL
+        whole = all(each is not None and each.whole for each in numbers)
+        logs = [usual, *changed]
+        summed = tuple(logs) if extra is None and all(isinstance(each, Number) and each.log is not None for each in logs) else ()
+        return Number(True, Span(low, high), moved, whole, summed=summed)
+
+    def row_axis(self, block: Any) -> Any:
+        """What names the length of the rows of a table."""
+        return block.axis if isinstance(block, Block) else None
+
+    def _mean(self, value: Any, axis: Any = None) -> Any:
+        return self.run.binary(ast.Div(), self._sum(value, axis=axis), self.run.apply(Function("len"), [value], {}))
+
+    def _cumsum(self, value: Any) -> Any:
+        found = self.as_array(value)
+        if not isinstance(found, Grid):
+            return NotImplemented
+        totals, total = [], None
+        for each in found.items:
+            total = each if total is None else self.run.binary(ast.Add(), total, each)
+            totals.append(total)
+        return Grid(totals)
+
+    def _count(self, value: Any, wanted: Any) -> Any:
+        found = self.run.items(value)
+        if isinstance(found, Vector):
+            return self._sum(self.each(found, lambda each: self.run.compared(ast.Eq(), each, wanted)))
+        return NotImplemented
+
+    def _any(self, value: Any) -> Any:
+        return self.all_or_any(value, False)
+
+    def _all(self, value: Any) -> Any:
+        return self.all_or_any(value, True)
+
+    def all_or_any(self, value: Any, every: bool) -> Any:
+        """Whether all, or any, of known entries are true."""
+        found = self.run.items(value)
+        if not isinstance(found, list):
+            return NotImplemented
+        truths = [self.run.truth(each) for each in found]
+        if any(each is (not every) for each in truths):
+            return not every
+        return self.decided(Truth()) if any(isinstance(each, Truth) for each in truths) else every
+
+    # --- rules: the largest -----------------------------------------------------------------------------------------
+
+    def _max(self, *values: Any, key: Any = None, pick: Any = max, **more: Any) -> Any:
+        if more:
+            return NotImplemented
+        if len(values) > 1 and key is None:
+            return functools.reduce(lambda one, two: self.extreme(one, two, pick), values)
+        entries = self.run.items(values[0])
+        if key is not None:
+            found = self.keyed(entries, key)
+            items = entries if isinstance(entries, list) else [entries.usual]
+            if found is not None and is_same(items) and self.largest(found, smallest=pick is min):
+                return Unknown()
+            if found is not None and is_same(items) and is_same(self.look(found)):
+                return Unknown()
+            return NotImplemented
+        if isinstance(entries, list) and entries:
+            return functools.reduce(lambda one, two: self.extreme(one, two, pick), entries)
+        if isinstance(entries, Vector) and entries.extra is None:
+            numbers = [self.number(each) for each in (entries.usual, *entries.changed)]
+            if None not in numbers:
+                hull = functools.reduce(operator.or_, (each.moved for each in numbers if each is not None))
+                return Number(True, ALL, hull, all(each is not None and each.whole for each in numbers))
+        return NotImplemented
+
+    def _min(self, *values: Any, key: Any = None, **more: Any) -> Any:
+        return self._max(*values, key=key, pick=min, **more)
+
+    def _argmax(self, value: Any, smallest: bool = False) -> Any:
+        entries = self.keyed(value if isinstance(value, NoisyVector) else self.run.items(value), None) if not isinstance(value, NoisyVector) else self.noisy_entries(value)
+        if entries is not None and self.largest(entries, smallest=smallest):
+            return Unknown()
+        return NotImplemented
+
+    def noisy_entries(self, value: NoisyVector) -> list[Any] | None:
+        """The entries of a vector with noise."""
+        if value.value is not None or value.draws.spent is not None or not isinstance(value.base, Vector) or value.base.extra is not None:
+            return None
+        self.used(value.draws, "a choice")
+        line, law, scale = value.draws.line, value.draws.law, value.draws.scale
+        return [self.made(Noisy(each, ((Fraction(1), self.made(Drawn(law, scale, line))),))) for each in (value.base.usual, *value.base.changed)]
+
+    def _argmin(self, value: Any) -> Any:
+        return self._argmax(value, smallest=True)
+
+    def _argsort(self, value: Any) -> Any:
+        entries = self.noisy_entries(value) if isinstance(value, NoisyVector) else self.keyed(self.run.items(value), None)
+        return NotImplemented if entries is None else Order(entries)
+
+    def _index(self, value: Any, wanted: Any) -> Any:
+        return NotImplemented
+
+    # --- rules: norms -----------------------------------------------------------------------------------------------
+
+    def _linalg_norm(self, value: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        if isinstance(value, Vector) and axis in (1, -1):
+            return self.each(value, lambda one: Norm(True, AT_LEAST_0, of=one, column=keepdims is True), array=True)
+        if isinstance(value, Record | Number) and axis is None and not isinstance(value, Norm):
+            return Norm(True, AT_LEAST_0, of=value)
+        return NotImplemented
+
+    def clipped_block(self, op: ast.operator, left: Any, right: Any) -> Any:
+        """A vector over a bound of its norm is no longer than that says."""
+        for norm, other in ((right, left), (left, right)):
+            if isinstance(norm, Norm) and other is norm.of and norm.column:
+                if isinstance(op, ast.Mult) and norm.inverse:
+                    return Block(True, norm.factor, axis=self.rows)
+                if isinstance(op, ast.Div) and not norm.inverse and norm is right:
+                    return Block(True, 1 / norm.factor, axis=self.rows)
+        return super().clipped_block(op, left, right)
+
+    def binary(self, op: ast.operator, left: Any, right: Any) -> Any:
+        """left op right: what is said of norms, then of all."""
+        for norm, other in ((left, right), (right, left)):
+            if isinstance(norm, Norm) and not isinstance(other, Vector | Grid):
+                if other is norm.of:
+                    return self.clipped_block(op, left, right)
+                found = self.of_norm(op, norm, other, norm is left)
+                if found is not None:
+                    return found
+        for total, more in ((left, right), (right, left)):
+            if isinstance(total, Grid) and isinstance(more, Block) and isinstance(op, ast.Add) and is_same(total):
+                return replace(more, size=math.inf) if self.rows_have(len(total.items), more) else None
+        return super().binary(op, left, right)
+
+    def of_norm(self, op: ast.operator, norm: Norm, other: Any, is_left: bool) -> Norm | None:
+        """A norm times, over or under a positive number, or with one added."""
+        if not is_number(other) or other < 0:
+            return None
+        by = Fraction(other)
+        if isinstance(op, ast.Add):
+            return replace(norm) if not norm.inverse else None
+        if by == 0:
+            return None
+        if isinstance(op, ast.Mult):
+            return replace(norm, factor=norm.factor * by)
+        if isinstance(op, ast.Div) and is_left:
+            return replace(norm, factor=norm.factor / by)
+        if isinstance(op, ast.Div) and not norm.inverse:
+            return replace(norm, factor=by / norm.factor, inverse=True)
+        return None
+
+    def rows_have(self, number: int, block: Block) -> bool:
+        """Takes it that each row has so many entries; not two numbers."""
+        if self.rows.number not in (None, number):
+            raise self.run.refusal("rows of two lengths", "use one public number of columns")
+        self.rows.number = number
+        return True
+
+    changed_axes: dict[Any, bool] = {}
+
+
+def takes(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether a rule has these arguments."""
+    code = function.__code__
+    names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    most = code.co_argcount - 1
+    open_list, open_map = bool(code.co_flags & 4), bool(code.co_flags & 8)
+    least = most - len(function.__defaults__ or ())
+    known = open_map or set(kwargs) <= set(names)
+    return (open_list or len(args) <= most) and len(args) + len(set(kwargs) & set(names[:most])) >= least and known

@@ -1,0 +1,429 @@
+"""Noise: what a generator draws, what is spent when a noisy value is looked at, and what when only a place is chosen.
+
+A noisy number is not looked at when it is made but when something uses it. Looking at base + noise moves the noise of
+the second run by what the base moved, so that both runs have one value: that costs what the law says. Where of several
+only the largest is asked for, its noise alone is moved, by the most that the others may gain on it.
+"""
+
+import ast
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpaudit.base.installed import flint
+from dpaudit.results.bounds import HAIR
+from dpaudit.verify.coupled import arithmetic
+from dpaudit.verify.coupled.executor import Executor, NotShown
+from dpaudit.verify.coupled.spent import Spent
+from dpaudit.verify.coupled.values import (
+    ALL,
+    AT_LEAST_0,
+    STILL,
+    Block,
+    Bound,
+    Drawn,
+    DrawnVector,
+    Grid,
+    Noisy,
+    NoisyVector,
+    Number,
+    Span,
+    Unknown,
+    Vector,
+    is_number,
+    is_plain,
+    is_same,
+    number_of,
+    parts,
+)
+from dpaudit.verify.enclosure import BITS, ball, of_ball
+
+ONE = Fraction(1)
+LOOKED_AT = "looked at"
+UNIT = Span(Fraction(0), ONE)
+SPANS = {"geometric": Span(ONE, math.inf), "exponential": AT_LEAST_0, "uniform": UNIT, "sign": Span(-ONE, ONE)}
+CENTRED = ("laplace", "normal", "gumbel", "geometric", "exponential")
+ARGUMENTS = {  # of numpy's Generator, in their order
+    "laplace": ("loc", "scale", "size"),
+    "normal": ("loc", "scale", "size"),
+    "gumbel": ("loc", "scale", "size"),
+    "exponential": ("scale", "size"),
+    "geometric": ("p", "size"),
+    "standard_normal": ("size",),
+    "standard_exponential": ("size",),
+    "random": ("size",),
+    "uniform": ("low", "high", "size"),
+}
+FREE = frozenset({"integers", "randint", "binomial", "poisson", "permutation", "bytes", "choice", "random", "uniform", "shuffle"})
+
+
+class Rng:
+    """The generator of the program."""
+
+
+class Whole(NotShown):
+    """What is shown for whole answers alone."""
+
+
+class Ledger:
+    """What was spent on one way, step by step; and which noise was looked at, so that it can be undone."""
+
+    def __init__(self, run: Executor) -> None:
+        self.run = run
+        self.steps: list[tuple[int, str, Spent]] = []
+        self.seen: list[tuple[Any, str, Any]] = []  # objects whose field was set, and what it was before
+        self.clock = 0
+        self.born: dict[int, int] = {}  # noise that was made, and when
+        self.kept: list[Any] = []
+
+    # --- what was done, and undone ------------------------------------------------------------------------------
+
+    def mark(self) -> tuple[int, int, int]:
+        """A point to return to."""
+        return len(self.steps), len(self.seen), self.clock
+
+    def undo(self, mark: tuple[int, int, int]) -> bool:
+        """Back to a point; whether privacy was spent since, or noise looked at that was there before."""
+        steps, seen, clock = mark
+        later = self.seen[seen:]
+        spends = len(self.steps) > steps or any(self.born.get(id(each), 0) <= clock for each, _, _ in later)
+        for each, name, before in reversed(later):
+            setattr(each, name, before)
+        del self.steps[steps:], self.seen[seen:]
+        return spends
+
+    def _set(self, each: Any, name: str, value: Any) -> None:
+        self.seen.append((each, name, getattr(each, name)))
+        setattr(each, name, value)
+
+    def made(self, noise: Any) -> Any:
+        """Noise, with when it was made."""
+        self.clock += 1
+        self.born[id(noise)] = self.clock
+        self.kept.append(noise)
+        return noise
+
+    def pay(self, words: str, pure: Fraction = Fraction(0), gaussian: Fraction = Fraction(0), delta: Fraction = Fraction(0)) -> None:
+        """Writes down a step."""
+        if pure or gaussian or delta:
+            self.steps.append((self.run.line, words, Spent(pure, gaussian, pure**2, delta)))
+
+    # --- drawing --------------------------------------------------------------------------------------------------
+
+    def draw(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """What a method of the generator gives."""
+        args = [self.number_or_same(each) for each in args]
+        kwargs = {key: self.number_or_same(each) for key, each in kwargs.items()}
+        known = dict(zip(ARGUMENTS.get(name, ()), args, strict=False)) | kwargs
+        if name == "choice":
+            chosen = self.weighted(args, kwargs)
+            if chosen is not None:
+                return chosen
+        if name in ("random", "uniform") and set(known) <= {"size"} and known.get("size") is None:
+            return self.made(Drawn("uniform", ONE, self.run.line))
+        if name == "choice" and len(args) == 1 and not kwargs and self.is_signs(args[0]):
+            return self.made(Drawn("sign", ONE, self.run.line))
+        law = name.removeprefix("standard_")
+        if law in CENTRED:
+            return self.noise(law, known)
+        if name in FREE and all(map(is_same, [*args, *kwargs.values()])):
+            return Unknown() if name != "integers" and name != "binomial" else self.whole(known)
+        raise self.run.refusal(f"`{name}` of the generator on what the runs do not share", "draw by public arguments")
+
+    def number_or_same(self, value: Any) -> Any:
+        """An argument of a draw: a noisy one is looked at."""
+        return value if isinstance(value, Vector | Block) else self.look(value)
+
+    def whole(self, known: dict[str, Any]) -> Any:
+        """A whole number that both runs draw."""
+        return Unknown() if known.get("size") is not None else Number(whole=True)
+
+    @staticmethod
+    def is_signs(value: Any) -> bool:
+        """Whether a choice is one of -1 and 1."""
+        return isinstance(value, list | tuple | Grid) and sorted(map(str, parts(value))) in (["-1", "1"], ["-1.0", "1.0"])
+
+    def noise(self, law: str, known: dict[str, Any]) -> Any:
+        """Fresh noise, one or many, and around a centre where one is given."""
+        if set(known) - {"loc", "scale", "size", "p"}:
+            raise self.run.refusal("an argument of the noise", "give loc, scale and size")
+        scale = known.get("p", known.get("scale", 1.0))
+        if not is_number(scale):
+            raise self.run.refusal("a scale that is not public, or not one number", "give a public scale")
+        if scale <= 0 or law == "geometric" and scale >= 1:
+            raise self.run.refusal(f"noise of scale {scale!r}", "give one above 0")
+        number = Fraction(scale)
+        if law == "geometric":
+            number = self.ratio(scale)
+        size, centre = known.get("size"), known.get("loc", 0)
+        if size is None and isinstance(centre, Vector | Grid | Block):
+            size = axis_of(centre)
+        fresh = self.fresh(law, number, size)
+        return fresh if is_plain(centre) and centre == 0 else self.run.rules.binary(ast.Add(), centre, fresh)
+
+    @staticmethod
+    def ratio(p: float) -> Fraction:
+        """1 - p of geometric noise; p is taken to be a real number that was rounded on its way, as a claim is."""
+        q = 1.0 - p
+        for _ in range(HAIR):
+            q = math.nextafter(q, 1.0)
+        return Fraction(q)
+
+    def fresh(self, law: str, scale: Fraction, size: Any) -> Any:
+        """One draw; a list of some; or one for each entry of a vector."""
+        line = self.run.line
+        if isinstance(size, tuple) and len(size) == 1:
+            (size,) = size
+        if size is None:
+            return self.made(Drawn(law, scale, line))
+        if isinstance(size, int | np.integer) and 0 <= size <= 100_000:
+            return Grid([self.made(Drawn(law, scale, line)) for _ in range(int(size))])
+        if isinstance(size, Number) and size.axis is not None:
+            size = size.axis
+        if isinstance(size, Unknown | int | tuple | list | str) and not isinstance(size, Axis):
+            raise self.run.refusal("a size that is not known", "give len(data), or a public number")
+        return self.made(DrawnVector(law, scale, line, size))
+
+    # --- sums of noise ----------------------------------------------------------------------------------------------
+
+    def combined(self, op: ast.operator, left: Any, right: Any) -> Any:
+        """left op right as a noisy number that nothing has looked at, where it is one; else None."""
+        if isinstance(op, ast.Mult):
+            for one, two in ((left, right), (right, left)):
+                if isinstance(one, Drawn) and isinstance(two, Drawn) and (one.law, two.law) == ("sign", "exponential"):
+                    if not (one.spent or two.spent):
+                        self._set(one, "spent", "a sign"), self._set(two, "spent", "a size")
+                        return self.made(Drawn("laplace", two.scale, two.line))
+        if isinstance(op, ast.Mult | ast.Div):
+            noisy, by = (right, left) if isinstance(op, ast.Mult) and is_number(left) else (left, right)
+            terms = terms_of(noisy)
+            if terms is None or not is_number(by) or by == 0:
+                return None
+            factor = Fraction(by) if isinstance(op, ast.Mult) else 1 / Fraction(by)
+            base = self.run.rules.binary(op, noisy.base if isinstance(noisy, Noisy) else 0, by)
+            return self.made(Noisy(base, tuple((f * factor, drawn) for f, drawn in terms)))
+        if not isinstance(op, ast.Add | ast.Sub):
+            return None
+        sign = ONE if isinstance(op, ast.Add) else -ONE
+        ours, theirs = terms_of(left), terms_of(right)
+        if ours is None and theirs is None:
+            return None
+        bases = [each.base if isinstance(each, Noisy) else 0 if isinstance(each, Drawn) else each for each in (left, right)]
+        if any(number_of(each) is None and not hasattr(each, "region") for each in bases):
+            return None
+        if bases[1] == 0 if is_plain(bases[1]) else False:
+            base = bases[0]
+        elif sign > 0 and (bases[0] == 0 if is_plain(bases[0]) else False):
+            base = bases[1]
+        else:
+            base = self.run.rules.binary(op, *bases)
+        return self.made(Noisy(base, (*(ours or ()), *((f * sign, drawn) for f, drawn in theirs or ()))))
+
+    # --- looking ----------------------------------------------------------------------------------------------------
+
+    def look(self, value: Any) -> Any:
+        """The value once something uses it: noisy numbers are one in both runs from here on."""
+        match value:
+            case Noisy():
+                if value.value is None:
+                    self._set(value, "value", self.released(value.base, value.terms))
+                return value.value
+            case Drawn():
+                if value.spent not in (None, LOOKED_AT):
+                    raise self.again(value)
+                if value.spent is None:
+                    self._set(value, "spent", LOOKED_AT)
+                return Number(True, SPANS.get(value.law, ALL), whole=value.law in ("geometric", "sign"))
+            case NoisyVector():
+                if value.value is None:
+                    self._set(value, "value", self.released_vector(value.base, value.draws))
+                return value.value
+            case DrawnVector():
+                self.used(value, LOOKED_AT)
+                return Vector(usual=Number(), axis=value.axis, array=True)
+            case Vector():
+                return value if is_settled(value) else self.run.rules.each(value, self.look)
+            case Grid():
+                return value if all(map(is_settled, value.items)) else Grid(list(map(self.look, value.items)))
+            case list() | tuple() if not all(map(is_settled, value)):
+                return type(value)(map(self.look, value))
+            case dict() if not all(map(is_settled, value.values())):
+                return {key: self.look(each) for key, each in value.items()}
+        return value
+
+    def again(self, drawn: Any) -> Exception:
+        """The error for noise that is used twice."""
+        return self.run.refusal(f"the noise of line {drawn.line} is used twice", "draw fresh noise for each value")
+
+    def used(self, drawn: Any, by: Any) -> None:
+        """Notes what noise is used for. Raises where it was used for something else."""
+        if drawn.spent is not None and drawn.spent != by:
+            raise self.again(drawn)
+        self._set(drawn, "spent", by)
+
+    def released(self, base: Any, terms: tuple[tuple[Fraction, Drawn], ...]) -> Number:
+        """base + noise as both runs have it, paid for."""
+        number = number_of(self.run.rules.numeric(base))
+        assert number is not None
+        by = (id(base) if not is_plain(base) else None, *terms)  # the same value again is the same noise again
+        self.kept.append(base)
+        for _, drawn in terms:
+            self.used(drawn, by)
+        laws = {drawn.law for _, drawn in terms}
+        whole = number.whole and laws == {"geometric"} and all(f.denominator == 1 for f, _ in terms)
+        if number.moved != STILL:
+            self.charge(number, terms, whole)
+        one_sided = len(terms) == 1 and terms[0][0] > 0
+        span = number.span + SPANS.get(terms[0][1].law, ALL) * Span(terms[0][0], terms[0][0]) if one_sided else ALL
+        return Number(True, span, whole=whole)
+
+    def charge(self, base: Number, terms: tuple[tuple[Fraction, Drawn], ...], whole: bool) -> None:
+        """What it costs to look at a number with this noise."""
+        far = base.moved.most
+        scales = {(drawn.law, abs(f) * drawn.scale if drawn.law != "geometric" else drawn.scale) for f, drawn in terms}
+        if math.isinf(far):
+            raise self.run.refusal("noise on a value that one record may move by any amount", "bound it first, by np.clip say")
+        far = Fraction(far)
+        if all(law == "normal" for law, _ in scales):
+            square = sum(((abs(f) * drawn.scale) ** 2 for f, drawn in terms), Fraction(0))
+            self.pay(f"Gaussian noise on what moves by at most {far}", gaussian=far**2 / square)
+            return
+        laplace = [scale for law, scale in scales if law == "laplace"]
+        if laplace:
+            self.pay(f"Laplace noise of scale {float(max(laplace)):g} on what moves by at most {far}", far / max(laplace))
+            return
+        if len(terms) == 2 and len(scales) == 1 and terms[0][0] == -terms[1][0]:
+            ((law, scale),) = scales
+            if law == "exponential":
+                self.pay(f"a difference of exponential noise on what moves by at most {far}", far / scale)
+                return
+            if law == "geometric" and abs(terms[0][0]) == 1 and whole:
+                self.pay(f"a difference of geometric noise on what moves by at most {far}", far * minus_log(scale))
+                return
+            if law == "gumbel":
+                self.pay(f"a difference of Gumbel noise on what moves by at most {far}", far / scale)
+                return
+        if {law for law, _ in scales} == {"geometric"} and not whole:
+            raise Whole(self.run.line, "geometric noise on what may move by a part of 1", "round the value first")
+        words = ", ".join(sorted({law for law, _ in scales}))
+        raise self.run.refusal(f"noise ({words}) that cannot hide how far the value moves", "use Laplace or Gaussian noise")
+
+    def released_vector(self, base: Any, draws: DrawnVector) -> Any:
+        """A vector with noise on each entry as both runs have it, paid for."""
+        self.used(draws, (id(base),))
+        self.kept.append(base)
+        if isinstance(base, Block):
+            self.charge_norms(base.moved_1, base.moved_2, draws)
+            return Unknown()
+        if base.extra is not None:
+            raise self.run.refusal("as many outputs as there are records", "their number is the data's: release a sum")
+        usual = number_of(self.run.rules.numeric(base.usual))
+        if usual is None or usual.moved != STILL:
+            raise self.run.refusal("noise on every answer where all may move", "give `answers`, how many there are")
+        for each in base.changed:
+            number = number_of(self.run.rules.numeric(each))
+            assert number is not None
+            self.charge(number, ((ONE, Drawn(draws.law, draws.scale, draws.line)),), number.whole)
+        return Vector(usual=Number(), changed=tuple(Number() for _ in base.changed), axis=base.axis, array=True)
+
+    def charge_norms(self, moved_1: Bound, moved_2: Bound, draws: DrawnVector) -> None:
+        """What noise on each entry of a block costs."""
+        far = moved_2 if draws.law == "normal" else moved_1
+        if draws.law not in ("normal", "laplace") or math.isinf(far):
+            raise self.run.refusal("noise on a vector that one record may move by any amount", "bound its norm first")
+        words = f"noise on a vector that moves by at most {far}"
+        if draws.law == "normal":
+            self.pay(f"Gaussian {words}", gaussian=(Fraction(far) / draws.scale) ** 2)
+        else:
+            self.pay(f"Laplace {words}", Fraction(far) / draws.scale)
+
+    # --- choosing -----------------------------------------------------------------------------------------------------
+
+    def largest(self, entries: list[Any], times: int = 1, smallest: bool = False) -> bool:
+        """Pays for the place of the largest of noisy entries, so often; False where they are no such entries."""
+        if not entries or not all(isinstance(each, Noisy) and each.value is None and len(each.terms) == 1 for each in entries):
+            return False
+        laws = {(each.terms[0][1].law, each.terms[0][0] * each.terms[0][1].scale) for each in entries}
+        draws = [each.terms[0][1] for each in entries]
+        if len(laws) != 1 or any(drawn.spent is not None for drawn in draws):
+            return False
+        ((law, scale),) = laws
+        if law not in ("laplace", "exponential", "gumbel", "geometric"):
+            return False
+        if law != "laplace" and (scale < 0) is not smallest or times > 1 and law != "gumbel":
+            return False
+        bases = [number_of(self.run.rules.numeric(each.base)) for each in entries]
+        spread = self.spread([each for each in bases if each is not None])
+        if law == "geometric":
+            if not all(each is not None and each.whole for each in bases):
+                return False
+            cost = spread * minus_log(draws[0].scale)
+        else:
+            cost = spread / abs(scale)
+        for drawn in draws:
+            self.used(drawn, "a choice")
+        self.pay(f"the place of the largest with {law} noise, of what may gain {spread} on another", times * cost)
+        return True
+
+    def spread(self, numbers: list[Number]) -> Fraction:
+        """By how much one of several numbers may gain on another from the first run to the second."""
+        less = {each.less for each in numbers}
+        moves = [each.alone if len(less) == 1 and each.less is not None else each.moved for each in numbers]
+        hull = moves[0]
+        for each in moves[1:]:
+            hull |= each
+        if math.isinf(hull.width):
+            raise self.run.refusal("a choice by scores that may move by any amount", "bound the scores")
+        return Fraction(hull.width)
+
+    def weighted(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """One of several, chosen by weights e^score: the exponential mechanism; None for other choices."""
+        weights = kwargs.get("p", args[3] if len(args) > 3 else None)
+        if weights is None or is_plain(weights):
+            return None
+        entries = [weights.usual, *weights.changed] if isinstance(weights, Vector) else list(parts(weights))
+        if isinstance(weights, Vector) and weights.extra is not None:
+            raise self.run.refusal("a choice among as many as there are records", "choose among public candidates")
+        if not entries or not all(isinstance(each, Number) and each.log is not None and each.over is not None for each in entries):
+            raise self.run.refusal("a choice by weights that are not exp(score) over their sum", "write p = w / w.sum(), w = np.exp(...)")
+        if len({id(each.over) for each in entries}) != 1 or len(entries[0].over.summed) != len(entries):
+            raise self.run.refusal("weights over different sums", "divide all by the sum of all")
+        if kwargs.get("size", args[1] if len(args) > 1 else None) is not None or not is_same(args[0]):
+            raise self.run.refusal("such a choice by weights", "choose one public candidate at a time")
+        spread = self.spread([each.log for each in entries])
+        self.pay(f"a choice by exp(score), of scores that may gain {spread} on another", spread)
+        return Unknown()
+
+
+class Axis:
+    """Names what is in step with the entries of a dataset."""
+
+
+def axis_of(value: Any) -> Any:
+    """What names the length of a vector, block or array."""
+    return len(value.items) if isinstance(value, Grid) else value.axis
+
+
+def terms_of(value: Any) -> tuple[tuple[Fraction, Drawn], ...] | None:
+    """The noise in a value that nothing has looked at."""
+    if isinstance(value, Noisy) and value.value is None:
+        return value.terms
+    if isinstance(value, Drawn) and value.law in CENTRED and value.spent is None:
+        return ((ONE, value),)
+    return None
+
+
+def is_settled(value: Any) -> bool:
+    """Whether there is no noise in a value that nothing has looked at."""
+    if isinstance(value, Vector):
+        return all(map(is_settled, (value.usual, *value.changed, *(value.extra or ())[1:])))
+    return not isinstance(value, Noisy | Drawn | NoisyVector | DrawnVector) and all(map(is_settled, parts(value)))
+
+
+def minus_log(ratio: Fraction) -> Fraction:
+    """-ln of a ratio below 1, rounded up."""
+    with flint().ctx.workprec(BITS):
+        return Fraction(of_ball(-ball(ratio).log()).upper)

@@ -1,0 +1,148 @@
+"""What a mechanism spends of privacy, and which claims follow.
+
+Along one way through a program, given all that was public before, each step is a mechanism of its own: one of pure
+epsilon, a Gaussian one of sensitivity/sigma, or one that fails with a delta. With all of a way's steps at most the
+totals here (Rogers, Roth, Ullman & Vadhan 2016 say why they may depend on what came out before):
+
+* pure steps alone: PureDP of their sum; each is epsilon^2/2-zCDP too (Bun & Steinke 2016, proposition 1.4);
+* Gaussian steps alone: the log-likelihood ratio is a sum of normal ones of means m_i^2/2 and variances m_i^2, with
+  sum m_i^2 = mu^2 on every way once a last one fills it up: so it is that of one Gaussian mechanism, GaussianDP(mu);
+* both: in between stands the run with the pure steps of one dataset and the Gaussian ones of the other. From P to it
+  e^epsilon' and delta, from it to Q e^epsilon: P(S) <= e^(epsilon + epsilon') Q(S) + delta(epsilon'). Steps that fail
+  are on the side of the pure ones, so their deltas count e^epsilon' times;
+* all: rho-zCDP of rho = mu^2/2 + the sum of epsilon^2/2, and from there to (epsilon, delta) by the best Rényi order
+  (Canonne, Kamath & Steinke 2020, proposition 12).
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.base.installed import flint
+from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.claims.rounding import above
+from dpaudit.verify.enclosure import BITS, ball, of_ball
+
+HALVINGS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """The totals of a way: pure epsilon, the sum of (sensitivity/sigma)^2, of epsilon^2 of the pure steps, of deltas.
+
+    `sampled`: the chance with which the one record of the pair takes part, and all but it alike; None: it surely does.
+    """
+
+    pure: Fraction = Fraction(0)
+    gaussian: Fraction = Fraction(0)
+    squares: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    sampled: Fraction | None = None
+
+    def with_pure(self, epsilon: Fraction) -> "Spent":
+        """With one more pure step."""
+        return replace(self, pure=self.pure + epsilon, squares=self.squares + epsilon**2)
+
+    def epsilon_at(self, delta: float) -> float:
+        """An epsilon, rounded up, such that the way is (epsilon, delta)-DP; infinite where there is none."""
+        return min(self._by_parts(Fraction(delta)), self._by_rho(Fraction(delta))) if delta else self._pure()
+
+    def _pure(self) -> float:
+        return above(self.pure) if not self.gaussian and not self.delta else math.inf
+
+    def _by_parts(self, delta: Fraction) -> float:
+        if not self.gaussian:
+            return above(self.pure) if self.delta <= delta else math.inf
+
+        def enough(epsilon: float) -> bool:
+            with flint().ctx.workprec(BITS):
+                failing = ball(self.delta) * ball(Fraction(epsilon)).exp() if self.delta else 0
+                return bool(gaussian_delta(self.gaussian, epsilon) + failing <= ball(delta))
+
+        return above(self.pure + Fraction(least(enough)))
+
+    def _by_rho(self, delta: Fraction) -> float:
+        if self.delta or not (self.gaussian or self.squares):
+            return math.inf
+        rho = (self.gaussian + self.squares) / 2
+        return least(lambda epsilon: zcdp_delta(rho, epsilon) <= float(delta))
+
+    def claims(self) -> tuple[Claim, ...]:
+        """The claims of other forms that follow, rounded up."""
+        if self.delta or self.sampled is not None:
+            return ()
+        rho = above((self.gaussian + self.squares) / 2)
+        found: list[Claim] = [ZeroConcentratedDP(rho)] if rho else []
+        if self.gaussian and not self.pure:
+            found.append(GaussianDP(root_above(self.gaussian)))
+        return tuple(found)
+
+    def renyi(self, order: float) -> Claim:
+        """The Rényi claim at an order that follows: of Gaussian steps, and of pure ones as zCDP."""
+        return RenyiDP(order, above(Fraction(order) * (self.gaussian + self.squares) / 2))
+
+
+def gaussian_delta(squared: Fraction, epsilon: float) -> Any:
+    """The delta at epsilon of a Gaussian mechanism with (sensitivity/sigma)^2, in balls (Balle & Wang 2018, theorem 8).
+
+    >>> 0.1269 < float(gaussian_delta(Fraction(1), 1.0).mid()) < 0.1270
+    True
+    """
+    mu = ball(squared).sqrt()
+    eps = ball(Fraction(epsilon))
+    return _normal(mu / 2 - eps / mu) - eps.exp() * _normal(-mu / 2 - eps / mu)
+
+
+def _normal(x: Any) -> Any:
+    return (-x / flint().arb(2).sqrt()).erfc() / 2
+
+
+def zcdp_delta(rho: Fraction, epsilon: float) -> float:
+    """A delta at epsilon of rho-zCDP, rounded up: e^((a-1)(a rho - epsilon)) / (a-1) (1 - 1/a)^a at a good order a."""
+    r = float(rho)
+    if epsilon <= r:
+        return 1.0
+    order = (epsilon + r) / (2 * r)
+    steps = [order + (0.5 + 0.05 * k) / (2 * max(epsilon - r, 1e-9)) for k in range(40)]
+    good = min((a for a in (order, *steps) if a > 1.0), key=lambda a: _log_delta(r, epsilon, a))
+    with flint().ctx.workprec(BITS):
+        a, eps = ball(Fraction(good)), ball(Fraction(epsilon))
+        value = ((a - 1) * (a * ball(rho) - eps)).exp() / (a - 1) * (1 - 1 / a) ** a
+        return of_ball(value).upper
+
+
+def _log_delta(rho: float, epsilon: float, order: float) -> float:
+    return (order - 1) * (order * rho - epsilon) - math.log(order - 1) + order * math.log1p(-1 / order)
+
+
+def least(enough: Any, most: float = 2.0**12) -> float:
+    """The least epsilon that is enough, rounded up; infinite above `most`."""
+    low, high = 0.0, 1.0
+    if enough(0.0):
+        return 0.0
+    while not enough(high):
+        low, high = high, 2.0 * high
+        if high > most:
+            return math.inf
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def root_above(square: Fraction) -> float:
+    """The square root, rounded up.
+
+    >>> root_above(Fraction(9, 4))
+    1.5
+    """
+    near = math.sqrt(square)
+    return near if Fraction(near) ** 2 >= square else math.nextafter(near, math.inf)
+
+
+def worst(ways: Iterable[Spent], delta: float) -> Spent:
+    """Totals that no way exceeds."""
+    every = list(ways)
+    return Spent(*(max((getattr(each, name) for each in every), default=Fraction(0)) for name in ("pure", "gaussian", "squares", "delta")))

@@ -1,0 +1,345 @@
+"""What a value of a program may be when two runs on neighbouring datasets are followed at once.
+
+A plain Python value is one that both runs have, and that is known. Everything else is an `Unknown`: `same` says that
+both runs have the same one, whatever it is. A `Number` says besides where it lies and how far the second run's is from
+the first's. All bounds are of real numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Bound = Fraction | float  # a float where it is infinite
+
+
+class Span(NamedTuple):
+    """The real numbers between two bounds.
+
+    >>> Span(Fraction(1), Fraction(2)) + Span(Fraction(0), math.inf)
+    Span(low=Fraction(1, 1), high=inf)
+    """
+
+    low: Bound
+    high: Bound
+
+    def __add__(self, other: Span) -> Span:  # type: ignore[override]
+        return Span(self.low + other.low, self.high + other.high)
+
+    def __neg__(self) -> Span:
+        return Span(-self.high, -self.low)
+
+    def __mul__(self, other: Span) -> Span:  # type: ignore[override]
+        ends = [_product(one, two) for one in self for two in other]
+        return Span(min(ends), max(ends))
+
+    def __or__(self, other: Span) -> Span:
+        return Span(min(self.low, other.low), max(self.high, other.high))
+
+    def __and__(self, other: Span) -> Span:
+        low, high = max(self.low, other.low), min(self.high, other.high)
+        return Span(low, high) if low <= high else self
+
+    def inverse(self) -> Span:
+        """1 / x; the span does not hold 0."""
+        return Span(*sorted(Fraction(0) if math.isinf(end) else 1 / Fraction(end) for end in self))
+
+    @property
+    def most(self) -> Bound:
+        """The largest size."""
+        return max(abs(self.low), abs(self.high))
+
+    @property
+    def width(self) -> Bound:
+        """How far two of its numbers may be apart."""
+        return Fraction(0) if self.low == self.high else self.high - self.low
+
+
+def _product(one: Bound, two: Bound) -> Bound:
+    return Fraction(0) if one == 0 or two == 0 else one * two
+
+
+STILL = Span(Fraction(0), Fraction(0))
+ALL = Span(-math.inf, math.inf)
+AT_LEAST_0 = Span(Fraction(0), math.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class Unknown:
+    """A value of any type; `same`: both runs have the same one."""
+
+    same: bool = True
+
+    def __deepcopy__(self, memo: Any) -> Unknown:
+        return self  # a value, not a place
+
+
+@dataclass(frozen=True, eq=False)
+class Number(Unknown):
+    """A real number in `span`, that of the second run `moved` from that of the first.
+
+    `whole`: an integer. `start` and `offset`: the number is the one that a variable had where a record was about to be
+    read, plus the offset. `less`: a multiple of a number of both runs was taken from it, without which it moves by
+    `alone`. `log`: it is e to this number, over the sum of such that `over` is; `summed`: it is the sum of these.
+    `axis`: it is the number of entries in step with it.
+    """
+
+    span: Span = ALL
+    moved: Span = STILL
+    whole: bool = False
+    start: object = None
+    offset: Span = STILL
+    less: tuple[object, Fraction] | None = None
+    alone: Span = STILL
+    log: Number | None = None
+    over: object = None
+    summed: tuple[object, ...] = ()
+    axis: object = None
+
+    def __post_init__(self) -> None:
+        apart = Span(self.span.low - self.span.high, self.span.high - self.span.low) if _finite(self.span) else ALL
+        moved = self.moved & apart
+        object.__setattr__(self, "moved", moved)
+        object.__setattr__(self, "same", moved == STILL)
+
+
+def _finite(span: Span) -> bool:
+    return not (math.isinf(span.low) or math.isinf(span.high))
+
+
+@dataclass(frozen=True, eq=False)
+class Truth(Unknown):
+    """True or False."""
+
+
+@dataclass(eq=False)
+class Drawn:
+    """Fresh noise of a law with centre 0 (exponential, geometric: from 0 and 1 upwards), in no value yet.
+
+    `scale` is that of numpy's Generator; of geometric noise the ratio 1 - p of its probabilities. `spent` says by what
+    it was used.
+    """
+
+    law: str
+    scale: Fraction
+    line: int
+    spent: Any = None
+
+    def __deepcopy__(self, memo: Any) -> Drawn:
+        return self
+
+
+@dataclass(eq=False)
+class Noisy:
+    """A number with noise that nothing has looked at yet: base + the sum of factor times draw."""
+
+    base: Any
+    terms: tuple[tuple[Fraction, Drawn], ...]
+    value: Number | None = None  # once it was looked at
+
+    def __deepcopy__(self, memo: Any) -> Noisy:
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Record(Unknown):
+    """One record, or a part of it: all that is known is that it is in a region of all records.
+
+    `path` leads to the part; `region` says for each path what is known there, None for a record of both runs.
+    """
+
+    path: tuple[Any, ...] = ()
+    region: Mapping[tuple[Any, ...], Place] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a part of a record lies: at one of the values it is compared with, between two, or elsewhere."""
+
+    exactly: bool
+    value: Any = None
+    span: Span = ALL
+
+
+@dataclass(frozen=True, eq=False)
+class Vector(Unknown):
+    """As many entries as a dataset has, or a selection of them: `usual` ones, which both runs have in equal number.
+
+    `changed` holds the one entry where the runs differ, `extra` the one that only one run has, in it. `axis` names
+    what the entries are in step with. `array`: of numpy's, whose operators act entry by entry.
+    """
+
+    usual: Any = None
+    changed: tuple[Any, ...] = ()
+    extra: tuple[bool, Any] | None = None  # whether it is in the second run, and the entry
+    axis: object = None
+    most: int | None = None  # entries
+    array: bool = False
+
+    def __post_init__(self) -> None:
+        every = [self.usual, *self.changed]
+        object.__setattr__(self, "same", self.extra is None and all(map(is_same, every)))
+
+
+@dataclass(frozen=True, eq=False)
+class Index(Number):
+    """A place in what is in step with `axis`: of a usual entry, or of the changed one; of a mapping, its key there."""
+
+    of_changed: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Table(Unknown):
+    """A mapping from public keys, as many as are not known, to the entries of a vector."""
+
+    vector: Vector | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "same", self.vector is not None and self.vector.same)
+
+
+@dataclass(frozen=True, eq=False)
+class Rest(Unknown):
+    """In a list: any number of entries that both runs have."""
+
+
+@dataclass(frozen=True, eq=False)
+class Both(Unknown):
+    """What stands in the place of one another in the two runs."""
+
+    first: Any = None
+    second: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "same", False)
+
+
+@dataclass(eq=False)
+class Grid:
+    """A one-dimensional array of numpy's with a known number of entries; a slice of one shares them, and is not written to."""
+
+    items: list[Any]
+    shared: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Block(Unknown):
+    """A vector of numbers: bounds on its size, and on how far apart those of the two runs are (sums, roots of squares).
+
+    `axis`: what names its length. `start`, `added`: as of a `Number`, with the size of what was added.
+    """
+
+    size: Bound = math.inf
+    moved_1: Bound = Fraction(0)
+    moved_2: Bound = Fraction(0)
+    axis: object = None
+    start: object = None
+    added: Bound = Fraction(0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "same", self.moved_2 == 0 and self.start is None)
+
+
+@dataclass(frozen=True, eq=False)
+class Norm(Number):
+    """A number at least `factor` times the norm of a vector; `inverse`: from 0 to factor over that norm.
+
+    `column`: of the rows of a table, in a shape that meets each row.
+    """
+
+    of: Any = None
+    factor: Fraction = Fraction(1)
+    inverse: bool = False
+    column: bool = True
+
+
+@dataclass(eq=False)
+class Order:
+    """The places of some entries in their order, of which nothing is known yet."""
+
+    entries: list[Any]
+
+    def __deepcopy__(self, memo: Any) -> Order:
+        return self
+
+
+@dataclass(eq=False)
+class DrawnVector:
+    """Fresh noise for each entry of a vector or block with this axis."""
+
+    law: str
+    scale: Fraction
+    line: int
+    axis: object
+    spent: Any = None
+
+    def __deepcopy__(self, memo: Any) -> DrawnVector:
+        return self
+
+
+@dataclass(eq=False)
+class NoisyVector:
+    """A vector or block with fresh noise on each entry that nothing has looked at yet."""
+
+    base: Any
+    draws: DrawnVector
+    value: Any = None
+
+    def __deepcopy__(self, memo: Any) -> NoisyVector:
+        return self
+
+
+ABSTRACT = (Unknown, Drawn, Noisy, Grid, DrawnVector, NoisyVector, Order)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a plain value is a finite number, or True or False."""
+    return isinstance(value, Real | np.bool_) and math.isfinite(value)
+
+
+def number_of(value: Any) -> Number | None:
+    """A plain or unknown number as a `Number`; None for anything else."""
+    if isinstance(value, Number):
+        return value
+    if isinstance(value, Truth):
+        return Number(value.same, Span(Fraction(0), Fraction(1)), STILL if value.same else Span(Fraction(-1), Fraction(1)), True)
+    if is_number(value):
+        exact = Fraction(int(value) if isinstance(value, np.bool_) else value)
+        return Number(True, Span(exact, exact), whole=not isinstance(value, float | np.floating))
+    return None
+
+
+def parts(value: Any) -> Iterable[Any]:
+    """The values inside a container."""
+    match value:
+        case list() | tuple() | set() | frozenset():
+            return value
+        case dict():
+            return [*value.keys(), *value.values()]
+        case Grid():
+            return value.items
+        case slice():
+            return (value.start, value.stop, value.step)
+    return ()
+
+
+def is_plain(value: Any) -> bool:
+    """Whether nothing in a value is unknown."""
+    return not isinstance(value, ABSTRACT) and all(map(is_plain, parts(value)))
+
+
+def is_same(value: Any) -> bool:
+    """Whether both runs have the same value; noise that nothing has looked at is not yet."""
+    if isinstance(value, Unknown):
+        return value.same
+    if isinstance(value, Noisy):
+        return value.value is not None
+    if isinstance(value, NoisyVector):
+        return value.value is not None
+    return not isinstance(value, Drawn | DrawnVector | Order) and all(map(is_same, parts(value)))

@@ -12,15 +12,14 @@ import contextlib
 import functools
 import importlib
 import inspect
-import io
 import json
 import math
 import operator
 import os
+import re
 import subprocess
 import sys
 import textwrap
-import tokenize
 import types
 import warnings
 from collections import Counter
@@ -188,91 +187,80 @@ def _without_object(method: types.FunctionType, owner: object) -> tuple[Written,
     """
     if type(owner).__getattribute__ is not object.__getattribute__:
         raise InvalidSpec(f"the attributes of a {type(owner).__name__} are looked up by a method of its own")
-    head, values, methods = _written(method), dict[str, object](), dict[str, Written]()
-    waiting = [head[1]]
+    values, methods = dict[str, Any](), {"": _written(method)}  # of each attribute
+    waiting = [methods[""][1]]
     while waiting:
         definition = waiting.pop()
         for node in _attributes(definition):
-            value = values[node.attr] = _attribute(owner, node.attr)
+            value = values[node.attr] = inspect.getattr_static(owner, node.attr, ...)
+            own = node.attr in getattr(owner, "__dict__", ())  # a function that an object has by itself is no method
             function = value.fget if type(value) is property else getattr(value, "__func__", value)
-            if type(function) is types.FunctionType and function.__globals__ is method.__globals__:
+            if type(function) is types.FunctionType and function.__globals__ is method.__globals__ and not own:
                 if node.attr not in methods:
                     methods[node.attr] = _written(function)
                     waiting += [methods[node.attr][1]] if type(value) is not staticmethod else []
-            elif not (_constant(value) or _is_generator(value)) or not isinstance(node.ctx, ast.Load):
+                continue
+            if type(value) is types.MemberDescriptorType:  # of __slots__
+                value = values[node.attr] = getattr(owner, node.attr, ...)
+            if not (_constant(value) or _is_generator(value)) or not isinstance(node.ctx, ast.Load):
                 cure = "of its object a method may read numbers, texts and a generator, and call other methods"
                 raise OutsideLanguage(definition.name, node.lineno, f"`{ast.unparse(node)}`", cure)
     drawn = [name for name, value in values.items() if _is_generator(value)]
-    if len(drawn) > 1:
-        raise OutsideLanguage(method.__name__, 1, f"{' and '.join(drawn)} of one object", "draw from one generator")
     words = {name: "rng" if name in drawn else f"self_{name}" for name in values}
-    names = {name for _, each in (head, *methods.values()) for name in read_names(each) | local_names(each)}
+    names = {name for _, each in methods.values() for name in read_names(each) | local_names(each)}
     if taken := sorted({*words.values()} & (names | method.__globals__.keys() - {"rng"})):
         raise OutsideLanguage(method.__name__, 1, f"a variable named {taken[0]}", "give it another name")
-    found: dict[str, Meaning] = {words[name]: _constant(value) for name, value in values.items() if name not in drawn}
-    for name, written in methods.items():
-        found[words[name]] = _as_function(written, words[name], values, words, type(values[name]) is staticmethod)
-    return _as_function(head, head[1].name, values, words), found
-
-
-def _attribute(owner: object, name: str) -> object:
-    """What an object has by a name: a plain value, a generator, or a function of its class; else ..."""
-    value = inspect.getattr_static(owner, name, ...)
-    if type(value) in (types.FunctionType, staticmethod, property):
-        return ... if name in getattr(owner, "__dict__", ()) and type(value) is not property else value
-    if type(value) is types.MemberDescriptorType:  # of __slots__
-        value = getattr(owner, name, ...)
-    return value if _constant(value) or _is_generator(value) else ...
+    if len(drawn) > 1:
+        raise OutsideLanguage(method.__name__, 1, f"{' and '.join(drawn)} of one object", "draw from one generator")
+    found: dict[str, Meaning] = {words[name]: _constant(values[name]) for name in values.keys() - {*methods, *drawn}}
+    for name, (text, definition) in methods.items():
+        own_name = "" if type(values.get(name)) is staticmethod else _own(definition)
+        found[words.get(name, "")] = _as_function(text, own_name, words.get(name, definition.name), values, words)
+    return found.pop(""), found  # type: ignore[return-value]
 
 
 def _is_generator(value: object) -> bool:
     return type(value) is getattr(sys.modules.get("numpy.random"), "Generator", None)
 
 
+def _own(method: ast.FunctionDef) -> str:
+    """The name of a method for its object."""
+    return next((each.arg for each in (*method.args.posonlyargs, *method.args.args)), "")
+
+
 def _attributes(method: ast.FunctionDef) -> list[ast.Attribute]:
     """What a method uses of its object."""
-    first = [each.arg for each in (*method.args.posonlyargs, *method.args.args)][:1]
     inside = [part for part in ast.walk(method) if isinstance(part, ast.Attribute)]
-    return [part for part in inside if isinstance(part.value, ast.Name) and part.value.id in first]
+    return [part for part in inside if isinstance(part.value, ast.Name) and part.value.id == _own(method)]
 
 
-def _as_function(
-    written: Written, name: str, values: Mapping[str, object], words: Mapping[str, str], static: bool = False
-) -> Written:
+def _as_function(text: str, own: str, name: str, values: Mapping[str, Any], words: Mapping[str, str]) -> Written:
     """The text of a method as that of a function, on the same lines; rng is its first parameter if it is a word."""
-    text, definition = written
     rng = "rng" if "rng" in words.values() else ""
-    plain = [*definition.args.posonlyargs, *definition.args.args]
-    own = "" if static or not plain else plain[0].arg
-    lines = text.split("\n")
-    tokens = [each for each in tokenize.generate_tokens(io.StringIO(text + "\n").readline) if each.string.strip()]
-    tokens += tokens[-1:] * 4
-    opening = next(place for place, each in enumerate(tokens) if each.string == "def")
-    for place in reversed(range(opening, len(tokens) - 4)):
-        first, second, third, fourth, fifth = tokens[place : place + 5]
-        new, last = "", third
-        if place == opening:
-            new, last = f"def {name}", second
-        elif place == opening + 3 and own:
-            new, last = rng, first if rng or second.string != "," else second
-        elif first.string == own and second.string == "." != tokens[place - 1].string and third.string in values:
-            new, value = words[third.string], values[third.string]
-            if type(value) is property:
-                new += f"({rng})"
-            elif type(value) is types.FunctionType:
-                if fourth.string != "(":
-                    continue  # a method that is not called
-                new, last = f"{new}({rng}{', ' if rng and fifth.string != ')' else ''}", fourth
-        else:
-            continue
-        (row, start), (end_row, end) = first.start, last.end
-        if row == end_row:
-            lines[row - 1] = lines[row - 1][:start] + new + lines[row - 1][end:]
-    text = "\n".join(lines)
+
+    def spelled(found: re.Match[str]) -> str:
+        attribute, opening, closing = found.groups("")
+        value, word = values.get(attribute), words.get(attribute, "")
+        if type(value) is types.FunctionType and opening:
+            return f"{word}({rng}{', ' if rng and not closing else ''}"
+        plain = type(value) is not types.FunctionType and word
+        return f"{word}{f'({rng})' if type(value) is property else ''}{opening}" if plain else found[0]
+
+    before = _definition(text)
+    text = re.sub(r"(def\s+)\w+", rf"\g<1>{name}", text, count=1)
+    if own:
+        text = re.sub(rf"(\(\s*){own}\b(\s*,|)", lambda found: f"{found[1]}{rng and rng + found[2]}", text, count=1)
+        text = re.sub(rf"(?<![\w.]){own}\.(\w+)(\()?(?=(\s*\))?)", spelled, text)
     function = _definition(text)
-    if own in read_names(function) | local_names(function):
-        raise OutsideLanguage(definition.name, 1, f"{own} itself", "read its attributes, where they are used")
+    if own in read_names(function) | local_names(function) or _constants(function) != _constants(before):
+        raise OutsideLanguage(before.name, 1, f"{own} itself", "read its attributes, where they are used")
     return text, function
+
+
+def _constants(function: ast.FunctionDef) -> list[str]:
+    doc = ast.get_docstring(function, clean=False)
+    parts = (part for part in ast.walk(function) if isinstance(part, ast.Constant))
+    return [repr(part.value) for part in parts if part.value != doc or doc is None]
 
 
 def _definition(text: str) -> ast.FunctionDef:
@@ -284,10 +272,14 @@ def _definition(text: str) -> ast.FunctionDef:
 def _module(value: object) -> str | None:
     """The module that a value is, or the word of one: "numpy", "math.exp"; None for anything else."""
     name = str(getattr(value, "__name__", ""))
-    if type(value) is ModuleType and sys.modules.get(name) is value and name.partition(".")[0] in MODULES:
-        return name
-    homes = (each for each in MODULES if vars(sys.modules.get(each, ast)).get(name) is value)
-    return next((f"{home}.{name}" for home in homes), None)
+    words = [name, *(f"{home}.{name}" for home in MODULES)] if name else []
+    return next((word for word in words if word.partition(".")[0] in MODULES and _meant(word) is value), None)
+
+
+def _meant(word: str) -> object:
+    """What such a word means now."""
+    home, *names = word.split(".")
+    return functools.reduce(lambda value, name: getattr(value, name, ...), names, sys.modules.get(home, ...))
 
 
 def _passing(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -341,11 +333,7 @@ def check_runs(function: object, source: ReadSource) -> None:
             raise InvalidSpec(f"{word}, which {name} calls, is no plain function of its module once that is imported")
         _check_runs(value, helper, source.text)
     for word, whole in source.modules.items():
-        module, _, inner = whole.partition(".")
-        meant = functools.reduce(
-            lambda value, part: getattr(value, part, None), filter(None, inner.split(".")), sys.modules.get(module)
-        )
-        if meant is None or known.get(word) is not meant:
+        if known.get(word) is not _meant(whole):
             raise InvalidSpec(f"{word} of {name} is not {whole} once its module is imported")
 
 

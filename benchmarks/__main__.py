@@ -12,6 +12,7 @@ TABLES = (
     "heldout",
     "bracket",
     "verify",
+    "forms",
     "exact",
     "certifiers",
     "sequential",

@@ -6,6 +6,7 @@ the language does not hold is one error, `OutsideLanguage`.
 
 import ast
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -71,6 +72,7 @@ class OutsideLanguage(InvalidSpec):
         self.line = line
 
 
+DRAWS = ("laplace", "exponential", "gumbel", "normal", "standard_normal", "geometric", "random", "integers", "choice")
 LONGEST = 100  # digits above and below the line of a number
 PLAIN = (ast.Name, ast.Attribute, ast.Subscript, ast.Tuple, ast.List, ast.Constant, ast.BinOp, ast.BitOr, ast.Load)
 RESERVED = frozenset({"index", "n", "answer", "output"})  # words of the texts of a proof
@@ -105,27 +107,29 @@ def signature_of(function: ast.FunctionDef) -> Signature:
     if arguments.vararg or arguments.kwarg:
         raise OutsideLanguage(function.name, 1, "an open list of parameters", "name each parameter")
     plain = [*arguments.posonlyargs, *arguments.args]
-    if len(plain) < 2:
-        raise OutsideLanguage(function.name, 1, "a signature without rng", "write f(data, rng, parameters)")
-    data, rng, *public = plain
     given: list[tuple[ast.arg, ast.expr | None]] = list(
         zip(plain, [*[None] * (len(plain) - len(arguments.defaults)), *arguments.defaults], strict=True)
     )
     given += list(zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True))
+    rng = generator_of(function, given)
+    if rng is None or plain in ([], [rng]):
+        raise OutsideLanguage(function.name, 1, "a signature without rng", "write f(data, rng, parameters)")
+    data = next(argument for argument in plain if argument is not rng)
+    public = [argument for argument, _ in given if argument not in (data, rng)]
     defaults: dict[str, Fraction] = {}
     for argument, value in given:
-        if value is None:
+        if value is None or argument is rng:
             continue
         number = number_in(value)
-        if number is None or argument in (data, rng):
+        if number is None or argument is data:
             cure = "only a public parameter has a default, and it is a number"
             raise OutsideLanguage(function.name, argument.lineno, f"the default of {argument.arg}", cure)
         defaults[argument.arg] = number
-    names = tuple(argument.arg for argument in (*public, *arguments.kwonlyargs))
+    names = tuple(argument.arg for argument in public)
     for name in names:
         if name in RESERVED:
             raise OutsideLanguage(function.name, 1, f"a parameter named {name}", "give it another name")
-    kinds = {argument.arg: _note(argument.annotation) for argument in (*public, *arguments.kwonlyargs)}
+    kinds = {argument.arg: _note(argument.annotation) for argument in public}
     return Signature(
         data.arg,
         rng.arg,
@@ -134,6 +138,24 @@ def signature_of(function: ast.FunctionDef) -> Signature:
         frozenset(name for name in names if kinds[name] == "float"),
         defaults,
     )
+
+
+def generator_of(function: ast.FunctionDef, arguments: Sequence[tuple[ast.arg, ast.expr | None]]) -> ast.arg | None:
+    """The parameter that is the generator: the one that a run gives it to, or whose draws are taken; else the second.
+
+    One with a default is the generator only where a run replaces it.
+    """
+    calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
+    draws = [each for each in calls if isinstance(each, ast.Attribute) and each.attr in DRAWS]
+    drawn = {each.value.id for each in draws if isinstance(each.value, ast.Name)}
+    plain = [each for each, default in arguments if default is None]
+    absent = [each for each, default in arguments if default is None or ast.unparse(default) == "None"]
+    named = [each for each in absent if each.arg == "rng"]
+    noted = [each for each in absent if each.annotation and re.search(r"\bGenerator\b", ast.unparse(each.annotation))]
+    called = [each for each in absent[1:] if each.arg in ("gen", "generator") and each.annotation is None]
+    used = [each for each in plain if each.arg in drawn or each.arg == "random_state"]
+    ordered = [*named, *noted, *called, *used, *plain[1:2]]
+    return ordered[0] if ordered else None
 
 
 def literal(node: ast.Constant) -> Fraction | None:

@@ -1,12 +1,14 @@
-"""The source of a mechanism: one plain function, and the constants of its module that it uses.
+"""The source of a mechanism: a function, with the helper functions, modules and constants that it uses.
 
-And whether a module's function runs as it reads: it is imported in a process of its own and compared with its source.
+A method becomes a function: what it reads of its object are constants, other methods helper functions. And whether a
+module's function runs as it reads: it is imported in a process of its own and compared with its source.
 """
 
 import __future__
 
 import ast
 import builtins
+import contextlib
 import functools
 import importlib
 import inspect
@@ -14,11 +16,13 @@ import json
 import math
 import operator
 import os
+import re
 import subprocess
 import sys
 import textwrap
 import types
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import ModuleType
@@ -36,24 +40,35 @@ PARTS = (
     *("co_kwonlyargcount", "co_exceptiontable"),
 )
 WORDS_OF_THE_LANGUAGE = frozenset({"len", "range", "enumerate", "tuple", "list", "max", "min", "float", "int"})
+WORDS_OF_PYTHON = frozenset(vars(builtins))
+MODULES = ("math", "numpy")  # whose functions a source may use
 
 
 @dataclass(frozen=True, slots=True)
 class ReadSource:
-    """A function as text that stands by itself: the definition (from line 1 on), then the constants it uses.
+    """A function as text that stands by itself: the definition (from line 1 on), then all that it uses of its module.
 
-    A constant is never named like a parameter or a local variable: inside the function that name means the other.
+    `functions` are the helper functions that it calls, and those that these call; `modules` says what a name means:
+    "numpy", "math", or one word of these, "math.exp". Constants are numbers, texts, True, False, None, and tuples and
+    lists of them. None of the three is named like a parameter or a local variable of any of the functions.
     """
 
     text: str
     definition: ast.FunctionDef
-    constants: Mapping[str, ast.Constant | ast.UnaryOp]
+    constants: Mapping[str, ast.expr]
+    functions: Mapping[str, ast.FunctionDef]
+    modules: Mapping[str, str]
+
+
+Written = tuple[str, ast.FunctionDef]  # the lines of a definition, and what they say
+Meaning = Written | ast.expr | str | None  # of a name: a helper function, a constant, a module; None for anything else
 
 
 def source_of(function: Callable[..., Any] | str, name: str | None = None) -> ReadSource:
-    """The source of a function object, or of one function in a text.
+    """The source of a function, a method or an object that is called, or of one function in a text.
 
-    Raises `InvalidSpec` where there is no source to read, or no such function, `OutsideLanguage` for a decorator.
+    Raises `InvalidSpec` where there is no source to read, or no such function, `OutsideLanguage` where it does not say
+    what runs: for a decorator, say.
 
     >>> source_of("def f(q, rng):\\n    return TOP\\n\\nTOP = 1").text.splitlines()[-1]
     'TOP = 1'
@@ -71,41 +86,84 @@ def _of_text(text: str, name: str | None) -> ReadSource:
     text = text.strip("\n")
     definitions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     names = [node.name for node in definitions]
-    if name is None and len(names) != 1:
+    helpers = {word for node in definitions for word in free_names(node) - {node.name}}
+    heads = names if len(names) == 1 else [one for one in names if one not in helpers]
+    if name is None and len(heads) != 1:
         raise InvalidSpec(f"the source must hold one function, or `name` must pick one of {', '.join(names) or 'none'}")
-    chosen = [node for node in definitions if name in (None, node.name)]
+    name = name or heads[0]
+    chosen = [node for node in definitions if node.name == name]
     if len(chosen) != 1:
         raise InvalidSpec(f"the source must hold one function named {name!r}, it holds {', '.join(names) or 'none'}")
-    constants, others = {}, {*names, *_globals(tree)}
+    times = Counter([*filter(None, map(bound, at_the_top(tree.body))), *_globals(tree) * 2])
+    if "*" in times:
+        raise InvalidSpec("the source must not import everything of a module (import *): it may mean other things then")
+    if times[name] > 1:
+        raise InvalidSpec(f"{name} must be set once in the source, it is set again")
+    if chosen[0].decorator_list:
+        raise OutsideLanguage(name, 1, "a decorator", "what it does to the function is not read")
+    known = {word: meant for word, meant in _meanings(tree).items() if times[word] == 1}
+
+    def look(word: str) -> Meaning:
+        meant = known.get(word)
+        return (_lines(text, meant), meant) if isinstance(meant, ast.FunctionDef) else meant
+
+    found = _source((_lines(text, chosen[0]), chosen[0]), look)
+    for function in (found.definition, *found.functions.values()):
+        _no_other_words(function, times.keys() & free_names(function))
+    return found
+
+
+def _meanings(tree: ast.Module) -> dict[str, ast.FunctionDef | ast.expr | str]:
+    """What the names of a module mean that one plain statement gives a value."""
+    known: dict[str, ast.FunctionDef | ast.expr | str] = {}
     for node in tree.body:
         match node:
-            case ast.Assign(targets=[ast.Name(id=target)], value=ast.Constant() | ast.UnaryOp() as value):
-                if target in constants:
-                    raise InvalidSpec(f"the constant {target} must be set once in the source, it is set again")
-                constants[target] = value
-            case ast.FunctionDef() | ast.ImportFrom(module="__future__"):
-                pass
-            case _:
-                given = {name for part in at_the_top([node]) if (name := bound(part)) is not None}
-                if chosen[0].name in given:
-                    raise InvalidSpec(f"{chosen[0].name} must be set once in the source, it is set again")
-                others |= given
-    if chosen[0].name in (*constants, *_globals(tree)):
-        raise InvalidSpec(f"{chosen[0].name} must be set once in the source, it is set again")
-    if "*" in others:
-        raise InvalidSpec("the source must not import everything of a module (import *): it may mean other things then")
-    if chosen[0].decorator_list:
-        raise OutsideLanguage(chosen[0].name, 1, "a decorator", "what it does to the function is not read")
-    _no_other_words(chosen[0], (others | set(constants)) & read_names(chosen[0]))
-    return _source(_lines(text, chosen[0]), {name: constants[name] for name in constants if name not in others})
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=ast.expr() as value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+            ) if _is_constant(value):
+                if isinstance(known.get(name), ast.expr):
+                    raise InvalidSpec(f"the constant {name} must be set once in the source, it is set again")
+                known[name] = value
+            case ast.FunctionDef(name=name, decorator_list=[]):
+                known[name] = node
+            case ast.Import(names=names):
+                for each in names:
+                    if each.name.partition(".")[0] in MODULES:
+                        whole = each.name if each.asname else each.name.partition(".")[0]
+                        known[each.asname or whole] = whole
+            case ast.ImportFrom(module=str(module), names=names, level=0) if module.partition(".")[0] in MODULES:
+                known |= {each.asname or each.name: f"{module}.{each.name}" for each in names}
+    return known
 
 
 def _of_object(function: Callable[..., Any], name: str | None) -> ReadSource:
     function = passed_through(function)
-    if not isinstance(function, types.FunctionType):
+    called = inspect.getattr_static(type(function), "__call__", None)
+    if type(function) is not types.MethodType and type(called) is types.FunctionType:
+        function = types.MethodType(called, function)
+    plain = function.__func__ if type(function) is types.MethodType else function
+    if not isinstance(plain, types.FunctionType):
         raise InvalidSpec(f"only a plain function, or its text, can be read; got {type(function).__name__}")
-    if name not in (None, function.__name__):
-        raise InvalidSpec(f"the function is named {function.__name__}, not {name!r}")
+    if name not in (None, plain.__name__):
+        raise InvalidSpec(f"the function is named {plain.__name__}, not {name!r}")
+    known = plain.__globals__
+
+    def look(word: str) -> Meaning:
+        value = passed_through(known.get(word, ...))
+        if type(value) is types.FunctionType and value.__globals__ is known and value.__code__.co_name == word:
+            with contextlib.suppress(InvalidSpec):  # the call is refused where it is read
+                return _written(value)
+        return _module(value) or _constant(value)
+
+    if plain is function:
+        return _source(_written(plain), look)
+    head, inside = _without_object(plain, function.__self__)  # type: ignore[attr-defined]
+    return _source(head, lambda word: inside[word] if word in inside else look(word))
+
+
+def _written(function: types.FunctionType) -> Written:
+    """The definition of a function that is running, without decorators: they gave back what it was compiled from."""
     try:
         text = textwrap.dedent(inspect.getsource(function.__code__)).strip("\n")
         tree = _parsed(text)
@@ -117,11 +175,111 @@ def _of_object(function: Callable[..., Any], name: str | None) -> ReadSource:
     if function.__code__.co_freevars:
         outer = ", ".join(function.__code__.co_freevars)
         raise OutsideLanguage(definition.name, 1, f"{outer} of an enclosing function", "make it a parameter")
-    text = _lines(text, definition)  # without decorators: they gave back what was compiled from this text
+    text = _lines(text, definition)
     _check_runs(function, definition, text)
-    known = function.__globals__
-    constants = {word: _constant(known[word]) for word in sorted(read_names(definition) & set(known))}
-    return _source(text, {word: node for word, node in constants.items() if node is not None})
+    return text, _definition(text)
+
+
+def _without_object(method: types.FunctionType, owner: object) -> tuple[Written, Mapping[str, Meaning]]:
+    """A method as a function, and what it uses of its object: constants and functions, by names such as self_eps.
+
+    Where a generator is used, every method takes it as a parameter in the place of the object.
+    """
+    if type(owner).__getattribute__ is not object.__getattribute__:
+        raise InvalidSpec(f"the attributes of a {type(owner).__name__} are looked up by a method of its own")
+    values, methods = dict[str, Any](), {"": _written(method)}  # of each attribute
+    waiting = [methods[""][1]]
+    while waiting:
+        definition = waiting.pop()
+        for node in _attributes(definition):
+            value = values[node.attr] = inspect.getattr_static(owner, node.attr, ...)
+            own = node.attr in getattr(owner, "__dict__", ())  # a function that an object has by itself is no method
+            function = value.fget if type(value) is property else getattr(value, "__func__", value)
+            if type(function) is types.FunctionType and function.__globals__ is method.__globals__ and not own:
+                if node.attr not in methods:
+                    methods[node.attr] = _written(function)
+                    waiting += [methods[node.attr][1]] if type(value) is not staticmethod else []
+                continue
+            if type(value) is types.MemberDescriptorType:  # of __slots__
+                value = values[node.attr] = getattr(owner, node.attr, ...)
+            if not (_constant(value) or _is_generator(value)) or not isinstance(node.ctx, ast.Load):
+                cure = "of its object a method may read numbers, texts and a generator, and call other methods"
+                raise OutsideLanguage(definition.name, node.lineno, f"`{ast.unparse(node)}`", cure)
+    drawn = [name for name, value in values.items() if _is_generator(value)]
+    words = {name: "rng" if name in drawn else f"self_{name}" for name in values}
+    names = {name for _, each in methods.values() for name in read_names(each) | local_names(each)}
+    if taken := sorted({*words.values()} & (names | method.__globals__.keys() - {"rng"})):
+        raise OutsideLanguage(method.__name__, 1, f"a variable named {taken[0]}", "give it another name")
+    if len(drawn) > 1:
+        raise OutsideLanguage(method.__name__, 1, f"{' and '.join(drawn)} of one object", "draw from one generator")
+    found: dict[str, Meaning] = {words[name]: _constant(values[name]) for name in values.keys() - {*methods, *drawn}}
+    for name, (text, definition) in methods.items():
+        own_name = "" if type(values.get(name)) is staticmethod else _own(definition)
+        found[words.get(name, "")] = _as_function(text, own_name, words.get(name, definition.name), values, words)
+    return found.pop(""), found  # type: ignore[return-value]
+
+
+def _is_generator(value: object) -> bool:
+    return type(value) is getattr(sys.modules.get("numpy.random"), "Generator", None)
+
+
+def _own(method: ast.FunctionDef) -> str:
+    """The name of a method for its object."""
+    return next((each.arg for each in (*method.args.posonlyargs, *method.args.args)), "")
+
+
+def _attributes(method: ast.FunctionDef) -> list[ast.Attribute]:
+    """What a method uses of its object."""
+    inside = [part for part in ast.walk(method) if isinstance(part, ast.Attribute)]
+    return [part for part in inside if isinstance(part.value, ast.Name) and part.value.id == _own(method)]
+
+
+def _as_function(text: str, own: str, name: str, values: Mapping[str, Any], words: Mapping[str, str]) -> Written:
+    """The text of a method as that of a function, on the same lines; rng is its first parameter if it is a word."""
+    rng = "rng" if "rng" in words.values() else ""
+
+    def spelled(found: re.Match[str]) -> str:
+        attribute, opening, closing = found.groups("")
+        value, word = values.get(attribute), words.get(attribute, "")
+        if type(value) is types.FunctionType and opening:
+            return f"{word}({rng}{', ' if rng and not closing else ''}"
+        plain = type(value) is not types.FunctionType and word
+        return f"{word}{f'({rng})' if type(value) is property else ''}{opening}" if plain else found[0]
+
+    before = _definition(text)
+    text = re.sub(r"(def\s+)\w+", rf"\g<1>{name}", text, count=1)
+    if own:
+        text = re.sub(rf"(\(\s*){own}\b(\s*,|)", lambda found: f"{found[1]}{rng and rng + found[2]}", text, count=1)
+        text = re.sub(rf"(?<![\w.]){own}\.(\w+)(\()?(?=(\s*\))?)", spelled, text)
+    function = _definition(text)
+    if own in read_names(function) | local_names(function) or _constants(function) != _constants(before):
+        raise OutsideLanguage(before.name, 1, f"{own} itself", "read its attributes, where they are used")
+    return text, function
+
+
+def _constants(function: ast.FunctionDef) -> list[str]:
+    doc = ast.get_docstring(function, clean=False)
+    parts = (part for part in ast.walk(function) if isinstance(part, ast.Constant))
+    return [repr(part.value) for part in parts if part.value != doc or doc is None]
+
+
+def _definition(text: str) -> ast.FunctionDef:
+    node = _parsed(text).body[0]
+    assert isinstance(node, ast.FunctionDef)
+    return node
+
+
+def _module(value: object) -> str | None:
+    """The module that a value is, or the word of one: "numpy", "math.exp"; None for anything else."""
+    name = str(getattr(value, "__name__", ""))
+    words = [name, *(f"{home}.{name}" for home in MODULES)] if name else []
+    return next((word for word in words if word.partition(".")[0] in MODULES and _meant(word) is value), None)
+
+
+def _meant(word: str) -> object:
+    """What such a word means now."""
+    home, *names = word.split(".")
+    return functools.reduce(lambda value, name: getattr(value, name, ...), names, sys.modules.get(home, ...))
 
 
 def _passing(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -164,10 +322,19 @@ def check_runs(function: object, source: ReadSource) -> None:
     if hasattr(function, "__wrapped__"):
         raise InvalidSpec(f"{name} says that it is another function: it has __wrapped__")
     _check_runs(function, source.definition, source.text)
+    known = function.__globals__
     for word, node in source.constants.items():
-        running = _constant(function.__globals__.get(word, ...))
+        running = _constant(known.get(word, ...))
         if running is None or ast.dump(running) != ast.dump(node):
             raise InvalidSpec(f"the constant {word} of {name} is not that of its source once its module is imported")
+    for word, helper in source.functions.items():
+        value = known.get(word)
+        if type(value) is not types.FunctionType or value.__globals__ is not known:
+            raise InvalidSpec(f"{word}, which {name} calls, is no plain function of its module once that is imported")
+        _check_runs(value, helper, source.text)
+    for word, whole in source.modules.items():
+        if known.get(word) is not _meant(whole):
+            raise InvalidSpec(f"{word} of {name} is not {whole} once its module is imported")
 
 
 def _check_runs(function: types.FunctionType, definition: ast.FunctionDef, text: str) -> None:
@@ -176,14 +343,13 @@ def _check_runs(function: types.FunctionType, definition: ast.FunctionDef, text:
         raise InvalidSpec(f"the names of {definition.name} are looked up in no plain dict: it may mean anything")
     if hasattr(function, "__signature__"):
         raise InvalidSpec(f"{definition.name} says that it is another function: it has __signature__")
-    used = read_names(definition)
-    modules = sorted(word for word in used & set(known) if isinstance(known[word], types.ModuleType))
+    used = read_names(definition) & set(known)
+    modules = sorted(word for word in used if isinstance(known[word], types.ModuleType))
     imports = "".join(f"import {word}\n" for word in modules)  # calls of their functions are compiled otherwise
     if not _is_compiled_from(function.__code__, imports + text, ast.get_docstring(definition) is not None):
         raise InvalidSpec(f"the source of {definition.name} is not what is running: load it again")
-    _no_other_words(
-        definition, {word for word in WORDS_OF_THE_LANGUAGE & used if not _is_pythons(word, known, builtin)}
-    )
+    words = WORDS_OF_PYTHON & free_names(definition)
+    _no_other_words(definition, {word for word in words if not _is_pythons(word, known, builtin)})
     _no_other_defaults(function, definition)
 
 
@@ -196,23 +362,46 @@ def _is_pythons(word: str, known: Mapping[str, object], builtin: Mapping[str, ob
     return type(value) is types.BuiltinFunctionType and value.__self__ is builtins and value.__name__ == word
 
 
-def _source(definition: str, constants: Mapping[str, ast.expr]) -> ReadSource:
-    """The function and its constants, read again as the text that is stored."""
-    alone = _parsed(definition).body[0]
-    stored = {part.id for part in ast.walk(alone) if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)}
-    used = read_names(alone) - stored - {part.arg for part in ast.walk(alone) if isinstance(part, ast.arg)}
-    lines = [f"{name} = {ast.unparse(constants[name])}" for name in sorted(constants) if name in used]
-    text = definition.rstrip() + "\n" + ("\n\n" + "\n".join(lines) + "\n" if lines else "")
+def _source(head: Written, look: Callable[[str], Meaning]) -> ReadSource:
+    """The function and all that it uses, read again as the text that is stored."""
+    text, definition = head
+    functions, constants, modules = dict[str, Written](), dict[str, ast.expr](), dict[str, str]()
+    waiting = [definition]
+    while waiting:
+        for word in sorted(free_names(waiting.pop()) - functions.keys() - {definition.name}):
+            match look(word):
+                case (_, helper) as written:
+                    functions[word] = written
+                    waiting.append(helper)
+                case str(module):
+                    modules[word] = module
+                case ast.expr() as value:
+                    constants[word] = value
+    local = {name for _, each in (head, *functions.values()) for name in local_names(each)}
+    for word in sorted(local & {*functions, *constants, *modules}):
+        cure = "give one of them another name"
+        raise OutsideLanguage(definition.name, 1, f"{word} of the module beside a variable of this name", cure)
+    parts = [text.rstrip() + "\n", *(f"{lines.rstrip()}\n" for lines, _ in functions.values())]
+    lines = [_import(name, modules[name]) for name in sorted(modules)]
+    lines += [f"{name} = {ast.unparse(constants[name])}" for name in sorted(constants)]
+    text = "\n\n".join([*parts, "\n".join(lines) + "\n"] if lines else parts)
     tree = _parsed(text)
-    function = tree.body[0]
-    assert isinstance(function, ast.FunctionDef)
-    values: dict[str, ast.Constant | ast.UnaryOp] = {}
-    for node in tree.body[1:]:
-        assert isinstance(node, ast.Assign)
-        assert isinstance(node.targets[0], ast.Name)
-        assert isinstance(node.value, ast.Constant | ast.UnaryOp)
-        values[node.targets[0].id] = node.value
-    return ReadSource(text, function, values)
+    alone = tree.body[0]
+    assert isinstance(alone, ast.FunctionDef)
+    known = _meanings(ast.Module(tree.body[1:], []))
+    return ReadSource(
+        text,
+        alone,
+        {name: node for name, node in known.items() if isinstance(node, ast.expr)},
+        {name: node for name, node in known.items() if isinstance(node, ast.FunctionDef)},
+        {name: module for name, module in known.items() if isinstance(module, str)},
+    )
+
+
+def _import(name: str, module: str) -> str:
+    outer, _, inner = module.rpartition(".")
+    start, bare = (f"from {outer} import {inner}", inner) if outer else (f"import {module}", module)
+    return start if bare == name else f"{start} as {name}"
 
 
 def _lines(text: str, node: ast.FunctionDef) -> str:
@@ -234,6 +423,24 @@ def _parsed(text: str) -> ast.Module:
 def read_names(node: ast.AST) -> set[str]:
     """Every name that stands in a piece of Python."""
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def local_names(function: ast.FunctionDef) -> set[str]:
+    """Every name that a function gives a value, its parameters among them."""
+    inside = [part for each in (function.args, *function.body) for part in ast.walk(each)]
+    names = {bound(part) for part in inside} | {part.arg for part in inside if isinstance(part, ast.arg)}
+    return {name for name in names if name is not None}
+
+
+def free_names(function: ast.FunctionDef) -> set[str]:
+    """The names that a function reads and gives no value: of its module, or of Python. Annotations read nothing."""
+    waiting: list[ast.AST] = [function.args, *function.body]
+    names = set()
+    while waiting:
+        node = waiting.pop()
+        names |= {node.id} if isinstance(node, ast.Name) else set()
+        waiting += (part for part in ast.iter_child_nodes(node) if part is not getattr(node, "annotation", None))
+    return names - local_names(function)
 
 
 def at_the_top(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
@@ -267,20 +474,34 @@ def bound(node: ast.AST) -> str | None:
     return None
 
 
-def _globals(tree: ast.Module) -> set[str]:
+def _globals(tree: ast.Module) -> list[str]:
     """The names of the module that a function of it may give a value."""
-    return {name for part in ast.walk(tree) if isinstance(part, ast.Global) for name in part.names}
+    return [name for part in ast.walk(tree) if isinstance(part, ast.Global) for name in part.names]
 
 
 def _constant(value: object) -> ast.expr | None:
-    """A number or a symbol of a module as it is written down; None for anything else."""
-    if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
-        return ast.parse(repr(value), mode="eval").body
-    return None
+    """A constant of a module as it is written down; None for anything else."""
+    if type(value) in (tuple, list):
+        parts = [_constant(each) for each in value]  # type: ignore[attr-defined]
+        kind = ast.Tuple if type(value) is tuple else ast.List
+        return None if None in parts else kind(elts=parts, ctx=ast.Load())  # type: ignore[arg-type]
+    if type(value) is float and not math.isnan(value):
+        return ast.parse(repr(value).replace("inf", "1e999"), mode="eval").body
+    return ast.parse(repr(value), mode="eval").body if value is None or type(value) in (bool, int, str) else None
+
+
+def _is_constant(node: ast.expr) -> bool:
+    """Whether an expression is a number or a symbol as it is written down, or several."""
+    match node:
+        case ast.Constant() | ast.UnaryOp(op=ast.USub(), operand=ast.Constant()):
+            return True
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            return all(map(_is_constant, parts))
+    return False
 
 
 def _no_other_words(definition: ast.FunctionDef, words: set[str]) -> None:
-    for word in sorted(words & WORDS_OF_THE_LANGUAGE):
+    for word in sorted(words & WORDS_OF_PYTHON):
         raise OutsideLanguage(definition.name, 1, f"a `{word}` of its own", f"`{word}` must be Python's")
 
 

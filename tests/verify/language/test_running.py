@@ -14,12 +14,21 @@ from dpaudit.verify.language import source
 from tests.cases import for_each
 
 TEXT = '''
+import math as m
+from numpy import exp
 TOP = 2.0
+HALF = (0.5, -1e999)
 
 def f(q, rng, eps=1.0, *, a=1.0, b=2.0):
     """Says nothing."""
     assert eps > 0
-    return float(q) + rng.laplace(scale=a * b * TOP / eps)
+    return float(q) + rng.laplace(scale=scaled(a) * b * TOP / eps) + m.log(1) * exp(0)
+
+def scaled(x, y=2.0):
+    return x * half(y)
+
+def half(x):
+    return x * HALF[0]
 '''
 OTHER = "(q, rng, eps=1.0, *, a=1.0, b=2.0): return q"
 CHANGED: dict[str, str] = {
@@ -45,6 +54,13 @@ CHANGED: dict[str, str] = {
     "wrapped": "f.__wrapped__ = print",
     "signature": "f.__signature__ = __import__('inspect').signature(print)",
     "an object": "globals()['f'] = type('C', (), {'__call__': lambda s, q, rng: q, '__class__': type(f)})()",
+    "a helper": "globals()['half'] = lambda x: 0.0",
+    "a helper's code": "half.__code__ = (lambda x: x).__code__",
+    "a helper's default": "scaled.__defaults__ = (3.0,)",
+    "a helper of other names": "globals()['half'] = type(f)(half.__code__, dict(globals()), 'half')",
+    "a part of a constant": "globals()['HALF'] = (0.5, 1e999)",
+    "a module": "import cmath; globals()['m'] = cmath",
+    "a word of a module": "import numpy; globals()['exp'] = numpy.expm1",
     "cached": "globals()['f'] = __import__('functools').lru_cache(f)",
 }
 MADE = """

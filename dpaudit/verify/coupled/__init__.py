@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.verify.coupled.cases import KINDS, MOVES, Case, Loops, cases
+from dpaudit.verify.coupled.cases import MOVES, Case, Loops, cases
 from dpaudit.verify.coupled.executor import MOST_WAYS, Executor, NotShown, OtherKind, Raised, Script
 from dpaudit.verify.coupled.noise import Rng, Whole
 from dpaudit.verify.coupled.rules import Listed, Split
@@ -28,6 +28,9 @@ class Way:
 
     case: str
     steps: tuple[tuple[int, str, Spent], ...]
+    chance: Fraction | None = None  # with which the one record takes part, and whether it does on this way
+    takes_part: bool = True
+    raised: str = ""
 
     @property
     def total(self) -> Spent:
@@ -41,7 +44,7 @@ class Way:
 def derive(source: ReadSource, adjacency: str, parameters: Mapping[str, Any], *, kind: str | None = None, answers: int | None = None) -> tuple[Way, ...]:
     """The ways of all cases. Raises `NotShown` where a rule is missing."""
     errors: list[NotShown] = []
-    kinds = (kind,) if kind else KINDS[:3] if adjacency in MOVES else KINDS[3:]
+    kinds = (kind,) if kind else kinds_of(source.definition, adjacency in MOVES)
     for each, whole in itertools.product(kinds, (False, True)):
         if whole and not isinstance(errors[-1], Whole):
             continue  # nothing asked for it
@@ -73,6 +76,7 @@ def _ways(source: ReadSource, parameters: Mapping[str, Any], case: Case) -> list
     ways: list[Way] = []
     script: Script | None = Script()
     while script is not None:
+        raised = ""
         run = Executor(source)
         rules = Loops(run)
         rules.changed_axes.update(case.axes)
@@ -82,15 +86,34 @@ def _ways(source: ReadSource, parameters: Mapping[str, Any], case: Case) -> list
             output = rules.look(run.call_definition(source.definition, [], arguments, None))
             if not is_same(output):
                 raise run.refusal("an output that is not the same on both datasets", "add noise to each part")
-        except Raised:
-            pass
+        except Raised as error:
+            raised = str(error)
         except Listed:
             raise run.refusal("an answer by its place", "give `answers`, how many there are") from None
-        ways.append(Way(case.words, tuple(rules.steps)))
+        ways.append(Way(case.words, tuple(rules.steps), rules.coin, rules.included, raised))
         if len(ways) > MOST_WAYS:
             raise run.refusal(f"more than {MOST_WAYS} ways through the code", "decide less by noise, or audit it")
         script = run.script.next()
+    if all(way.raised for way in ways):
+        raise NotShown(run.line, f"it always raises {ways[0].raised}", "give parameters for which it returns")
     return ways
+
+
+def kinds_of(definition: ast.FunctionDef, of_answers: bool) -> tuple[str, ...]:
+    """What the dataset may be, as the function uses it: a mapping where it asks for its items, or by its own keys."""
+    names = {arg.arg for arg in (*definition.args.posonlyargs, *definition.args.args)}
+    iterated = set()
+    for node in ast.walk(definition):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr="items" | "keys" | "values") if name in names:
+                return ("a mapping",)
+            case ast.For(target=ast.Name(id=key), iter=ast.Name(id=name)) | ast.comprehension(target=ast.Name(id=key), iter=ast.Name(id=name)):
+                iterated.add((name, key))
+    for node in ast.walk(definition):
+        match node:
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Name(id=key)) if name in names and (name, key) in iterated:
+                return ("a mapping",)
+    return ("one number", "an array") if of_answers else ("records",)
 
 
 def arguments_of(definition: ast.FunctionDef, parameters: Mapping[str, Any], data: Any) -> dict[str, Any]:

@@ -76,11 +76,14 @@ def divide(one: Number, two: Number) -> Number:
     return Number(True, one.span * over, ALL)
 
 
-def whole_steps(one: Number) -> Number:
-    """The number rounded, up, down or towards 0."""
+def whole_steps(one: Number, to_even: bool = False) -> Number:
+    """The number rounded up, down, towards 0, or to the nearest (`to_even`: from 1/2 to 0, and from 3/2 to 2)."""
     if one.whole:
         return one
-    moved = one.moved if one.moved == STILL else one.moved + UNIT
+    moved = one.moved
+    if moved != STILL:
+        low, high = (end if math.isinf(end) else Fraction(f(end)) for end, f in zip(moved, (math.floor, math.ceil), strict=True))
+        moved = Span(low, high) + UNIT if to_even else Span(low, high)
     low, high = (end if math.isinf(end) else Fraction(f(end)) for end, f in zip(one.span, (math.floor, math.ceil), strict=True))
     return Number(True, Span(low, high), moved, True)
 

@@ -31,6 +31,7 @@ from dpaudit.verify.coupled.values import (
     Both,
     Drawn,
     Grid,
+    Index,
     Noisy,
     Number,
     Place,
@@ -49,7 +50,6 @@ from dpaudit.verify.coupled.values import (
 UP, DOWN = Span(Fraction(0), Fraction(1)), Span(Fraction(-1), Fraction(0))
 MOVES = {"all-differ": (UP | DOWN,), "one-differs": (UP, DOWN), "up": (UP,), "down": (DOWN,)}
 RECORDS = ("add_or_remove_one", "replace_one", "add_or_remove_user")
-KINDS = ("one number", "an array", "a mapping", "records")
 MOST_CASES = 5_000
 
 
@@ -64,32 +64,27 @@ class Loops(Calls):
 
     def __init__(self, run: Executor) -> None:
         super().__init__(run)
-        self.rows, self.changed_axes = RowAxis(), {}
-        self.coin: Fraction | None = None  # with which the one record takes part
+        self.rows, self.changed_axes, self.places = RowAxis(), {}, {}
 
     # --- comprehensions -------------------------------------------------------------------------------------------
 
     def comprehension(self, generator: ast.comprehension, items: Vector, element: Any) -> Any:
         """The list of what is made of each entry."""
         run = self.run
-        chosen: list[bool] = []
-
         def made(entry: Any) -> Any:
             run.assign(generator.target, entry)
             for test in generator.ifs:
-                condition = self.sampled(run.value(test)) if self.single is not None else run.truth(run.value(test))
+                condition = run.truth(run.value(test))
                 if isinstance(condition, Truth):
-                    chosen.append(True)
-                    if self.single is not None:
-                        condition = not run.choose()
-                    else:
+                    if self.single is None:
                         continue  # of a usual entry both runs have it, or neither
+                    condition = self.taken(condition)
                 if not condition:
                     return MISSING
             return element()
 
-        before = run.contents()
-        usual = made(items.usual)
+        before, clock = run.contents(), self.clock
+        usual = self.check_own(made(items.usual), clock)
         changed = [self.both(made, each) for each in items.changed]
         extra = items.extra
         if extra is not None:
@@ -115,10 +110,6 @@ class Loops(Calls):
         """An entry that both runs have, of the same kind as another."""
         number = number_of(self.numeric(value))
         return Number(True, number.span, whole=number.whole) if number is not None else Unknown()
-
-    def sampled(self, value: Any) -> Any:
-        """A condition of one run alone."""
-        return self.run.truth(value)
 
     def appended(self, node: ast.For, items: Vector) -> bool:
         """Whether a loop only appends one value a turn to a new list: that is a comprehension."""
@@ -162,6 +153,41 @@ class Loops(Calls):
             run.endless(usual)
         run.block(node.orelse)
 
+    def winner_loop(self, node: ast.For, items: Vector) -> bool:
+        """Whether a loop only keeps the place of the largest noisy value: `if best is None or y > best: best, w = y, i`."""
+        match node:
+            case ast.For(
+                target=ast.Tuple(elts=[ast.Name(id=index), _]),
+                body=[ast.Assign(targets=[ast.Name(id=noisy)], value=made), ast.If(test=test, body=kept, orelse=[])],
+                orelse=[],
+            ):
+                pass
+            case _:
+                return False
+        run = self.run
+        given = {ast.unparse(each) for each in kept} if len(kept) == 2 else {"; ".join(map(ast.unparse, kept))}
+        compares = [each for each in ast.walk(test) if isinstance(each, ast.Compare)]
+        bests = [each.comparators[0].id for each in compares if isinstance(each.comparators[0], ast.Name) and ast.unparse(each) == f"{noisy} > {each.comparators[0].id}"]
+        if len(bests) != 1 or items.extra is not None:
+            return False
+        best = bests[0]
+        start = run.frame.get(best, MISSING)
+        first = {f"{index} == 0 or {noisy} > {best}", f"{best} is None or {noisy} > {best}", f"{noisy} > {best}"}
+        begun = ast.unparse(test) in first and ("== 0" in ast.unparse(test) or start is None or start == -math.inf)
+        winners = {name for name in {*run.frame, index} if given in ({f"{best} = {noisy}", f"{name} = {index}"}, {f"{name}, {best} = ({index}, {noisy})"}, {f"{best}, {name} = ({noisy}, {index})"})}
+        if not begun or len(winners) != 1:
+            return False
+        entries, clock = [], self.clock
+        for each in (items.usual, *items.changed):
+            run.assign(node.target, each)
+            entries.append(self.check_own(run.value(made), clock))
+        if not self.largest(entries):
+            return False
+        run.frame[winners.pop()] = Index(True, Span(Fraction(0), math.inf), whole=True)
+        for name in (noisy, best, *(n.id for n in ast.walk(node.target) if isinstance(n, ast.Name))):
+            run.frame[name] = Unknown(False)
+        return True
+
     def one_turn(self, node: ast.For, entry: Any) -> bool:
         """A turn of both runs; whether the loop goes on."""
         try:
@@ -194,12 +220,21 @@ class Loops(Calls):
         def turn() -> None:
             run.turn(node, entry)
 
-        steps = len(self.steps)
-        ends, _ = self.alone(second, lambda: run.every_way(turn))
+        steps, most = len(self.steps), Fraction(0)
+
+        def counted() -> None:
+            nonlocal most
+            self.failing = Fraction(0)
+            turn()
+            most = max(most, self.failing)
+
+        ends, _ = self.alone(second, lambda: run.every_way(counted))
         run.adopt(before)
+        self.pay("an entry of one dataset alone that shows", delta=most)
+        steps += bool(most)
         if any(end.how not in ("end", "continue") for end in ends) or len(self.steps) > steps:
             raise run.refusal("a loop that one record may end", "go over all records")
-        return run.joined([end.contents for end in ends])
+        return ends[run.choose(len(ends))].contents
 
     def marked(self, key: int, held: Any) -> Any:
         """What a container holds, each number as one to be counted from."""
@@ -316,6 +351,8 @@ def cases(adjacency: str, kind: str, answers: int | None, whole: bool, points: M
     axis = Axis()
     usual: Any = Record()
     if adjacency == "add_or_remove_user":
+        if kind != "a mapping":
+            raise NotShown(1, "rows of users in any order", "take a mapping from each user to the rows")
         usual = Vector(usual=Record(), axis=Axis())
     if adjacency == "replace_one":
         for one, two in itertools.product(regions, repeat=2):
@@ -326,7 +363,9 @@ def cases(adjacency: str, kind: str, answers: int | None, whole: bool, points: M
         entry: Any = Record(False, (), region)
         if adjacency == "add_or_remove_user":
             entry = Vector(usual=Record(False, (), region), axis=Axis())
-        yield Case(f"{_shown(region)} {'added' if second else 'removed'}", Vector(usual=usual, extra=(second, entry), axis=axis))
+        vector = Vector(usual=usual, extra=(second, entry), axis=axis)
+        data = Table(vector=vector) if kind == "a mapping" else vector
+        yield Case(f"{_shown(region)} {'added' if second else 'removed'}", data)
 
 
 def _of_answers(adjacency: str, kind: str, answers: int | None, whole: bool) -> Iterator[Case]:
@@ -364,9 +403,9 @@ def _places(values: set[Any]) -> Iterator[Place]:
     ends = [-math.inf, *map(Fraction, numbers), math.inf]
     if numbers or not others:
         for low, high in itertools.pairwise(ends):
-            yield Place(False, "a number", Span(low, high))
+            yield Place(False, frozenset(values), Span(low, high))
     if others:
-        yield Place(False, "another", Span(-math.inf, math.inf) if not numbers else Span(math.inf, math.inf))
+        yield Place(False, frozenset(values), Span(-math.inf, math.inf) if not numbers else Span(math.inf, math.inf))
 
 
 def _shown(region: Mapping[tuple[Any, ...], Place]) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.base.quoting import clean
 from dpaudit.errors import DpAuditError
 from dpaudit.verify.coupled.values import ABSTRACT, Grid, Number, Truth, Unknown, Vector, is_plain, is_same, parts
 from dpaudit.verify.deadline import left_s
@@ -38,10 +39,13 @@ BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
+    ast.MatMult: operator.matmul,
     ast.Pow: operator.pow,
     ast.BitAnd: operator.and_,
     ast.BitOr: operator.or_,
     ast.BitXor: operator.xor,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
 }
 UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.USub: operator.neg,
@@ -345,9 +349,9 @@ class Executor:
 
     def unpacked(self, value: Any, number: int) -> list[Any]:
         """The parts of a value that is assigned to several names."""
-        found = self.items(value)
-        if isinstance(found, Vector) or isinstance(found, Unknown):
-            return self.rules.unpacked(found, number)  # type: ignore[no-any-return]
+        if isinstance(value, Unknown):
+            return self.rules.unpacked(value, number)  # type: ignore[no-any-return]
+        found = self.known_items(value)
         if len(found) != number:
             raise Raised("ValueError")
         return found
@@ -357,6 +361,7 @@ class Executor:
         if isinstance(target, ast.Subscript):
             owner, index = self.value(target.value), self.value(target.slice)
             if self.rules is None or not self.rules.adds_somewhere(owner, index, op, value):
+                index = index if self.rules is None else self.rules.known_index(owner, index)
                 before = self.entry(owner, index)
                 self.store(owner, index, self.binary(op, before, self.value(value)))
             return
@@ -372,9 +377,16 @@ class Executor:
             return
         if isinstance(before, Grid) and not before.shared and isinstance(after, Unknown):
             before.items[:] = [Unknown(False)] * len(before.items)  # another name of it would have changed too
+        elif isinstance(before, Vector) and before.fresh and self.names_of(before) == 1:
+            pass
         elif isinstance(before, Grid | np.ndarray | Vector):
             raise self.refusal(f"`{target.id}` is changed in place", "write it as `a = a + b`")
         self.frame[target.id] = after
+
+    def names_of(self, value: Any) -> int:
+        """How often a value is held by something."""
+        held = (each.values() if isinstance(each, dict) else each for _, each in self.contents().values())
+        return sum(one is value for each in held for one in each)
 
     def store(self, owner: Any, index: Any, value: Any) -> None:
         """owner[index] = value."""
@@ -425,7 +437,7 @@ class Executor:
         """A `for` loop: turn by turn over what is known, by cases over the entries of a dataset."""
         items = self.items(self.value(node.iter))
         if isinstance(items, Vector):
-            if not self.rules.appended(node, items):
+            if not self.rules.appended(node, items) and not self.rules.winner_loop(node, items):
                 self.rules.loop(node, items)
             return
         if isinstance(items, Unknown):
@@ -575,7 +587,7 @@ class Executor:
             return self.member(Module(module), member) if dot else Module(module)
         if hasattr(builtins, name):
             return Function(name)
-        raise Raised("NameError")
+        raise self.refusal(f"`{name}`", "it is no parameter, no constant and no function that was read: make it one")
 
     def member(self, module: Module, name: str) -> Any:
         """An attribute of numpy or math."""
@@ -596,6 +608,8 @@ class Executor:
             raise
         except (MemoryError, RecursionError) as error:
             raise self.refusal(f"a {type(error).__name__}", "give smaller parameters") from None
+        except (TypeError, AttributeError) as error:
+            raise self.refusal(f"what raises {type(error).__name__} ({clean(error, 100)})", "use values of the right type") from None
         except Exception as error:
             raise Raised(type(error).__name__) from None
 

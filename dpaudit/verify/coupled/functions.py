@@ -16,7 +16,7 @@ import numpy as np
 
 from dpaudit.verify.coupled import arithmetic
 from dpaudit.verify.coupled.executor import MISSING, Executor, Function, OtherKind, Raised
-from dpaudit.verify.coupled.noise import Axis, Rng, is_settled
+from dpaudit.verify.coupled.noise import Axis, Rng, is_settled, terms_of
 from dpaudit.verify.coupled.rules import Values
 from dpaudit.verify.coupled.values import (
     ALL,
@@ -73,6 +73,9 @@ class Calls(Values):
     def call(self, run: Executor, function: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """What a function by its name, or a method, makes of its arguments."""
         name, owner = function.name, function.owner
+        if isinstance(owner, Function) and (owner.name, name) == ("dict", "fromkeys"):
+            keys, value = (*args, None)[:2]
+            return {self.run.key(key): value for key in run.known_items(keys)}
         if isinstance(owner, Rng):
             if name == "shuffle":
                 raise run.refusal("a shuffle in place", "use rng.permutation")
@@ -86,7 +89,7 @@ class Calls(Values):
         short = short or name
         if short not in known:
             raise run.refusal(f"a call of `{name}`", "write what it does, or call a function of this module")
-        if is_plain(args) and is_plain(kwargs):
+        if is_plain(args) and is_plain(kwargs) and not any(isinstance(each, Function) and each.node is not None for each in (*args, *kwargs.values())):
             return self.of_plain(function, args, kwargs)
         return self.by_rule(ALIKE.get(short, short), args, kwargs)
 
@@ -127,7 +130,7 @@ class Calls(Values):
             if found is not NotImplemented:
                 return found
         looked = [self.look(each) for each in (*args, *kwargs.values())]
-        if all(map(is_same, looked)):
+        if all(map(is_same, looked)) and not any(isinstance(each, Function) and each.node is not None for each in looked):
             return Unknown()
         if self.single is not None and name not in ("len", "index"):
             return Number() if name in ("mod", "pow", "log", "sqrt", "dot") else self.refused(name)
@@ -200,7 +203,7 @@ class Calls(Values):
             value = value.vector
         if isinstance(value, Vector):
             if value.extra is None:
-                return Number(True, Span(Fraction(1), math.inf), whole=True, axis=value.axis)
+                return self.counted(value.axis, 1, Number(True, Span(Fraction(1), Fraction(1)), whole=True))
             change = Fraction(1) if value.extra[0] else Fraction(-1)
             return Number(True, AT_LEAST_0, Span(change, change), True, axis=value.axis)
         if isinstance(value, Grid | list | dict | tuple | set) and not any(isinstance(each, Rest) for each in parts(value)):
@@ -219,6 +222,11 @@ class Calls(Values):
             index = Index(True, AT_LEAST_0, STILL if extra is None else arithmetic.UNIT, True, axis=axis)
             return Vector(usual=index, changed=(replace(index, of_changed=True),) if changed else (), extra=extra, axis=axis)
         return NotImplemented
+
+    def beside_each(self, length: Number, make: Callable[[], Any]) -> Vector:
+        """Something new for each entry that a length counts."""
+        index = self._range(length)
+        return replace(self.each(index, lambda _: make()), array=True, fresh=True)
 
     def _enumerate(self, value: Any, start: Any = 0) -> Any:
         found = self.run.items(value)
@@ -266,10 +274,43 @@ class Calls(Values):
             return {self.run.key(key): each for key, each in found}
         return NotImplemented
 
+    def _bincount(self, value: Any, minlength: Any = 0) -> Any:
+        places = self.as_array(value)
+        if not isinstance(places, Vector) or not isinstance(minlength, int):
+            return NotImplemented
+        bins = range(minlength)
+
+        def placed(one: Any) -> Any:
+            number = self.number(one)
+            if number is None or not number.whole or number.span.low < 0 or number.span.high > minlength - 1:
+                raise self.run.refusal("np.bincount of what may be outside", "clip it to 0 .. minlength - 1")
+            return self.one_of(number, minlength) if self.single is not None else number
+
+        found = self.each(places, placed)
+        return Grid([self._sum(self.each(found, lambda one, bin=bin: self.run.compared(ast.Eq(), one, bin))) for bin in bins])
+
+    def _histogram(self, value: Any, bins: Any = 10, range: Any = None) -> Any:
+        found, edges = self.as_array(value), self.as_array(bins)
+        if not isinstance(found, Vector) or not isinstance(edges, Grid) or not is_plain(edges.items) or range is not None:
+            raise self.run.refusal("a histogram whose edges are the data's", "give public edges in bins")
+
+        def within(one: Any, low: Any, high: Any, last: bool) -> Any:
+            above = self.run.compared(ast.GtE(), one, low)
+            below = self.run.compared(ast.LtE() if last else ast.Lt(), one, high)
+            return self.both_true(above, below)
+
+        pairs = list(zip(edges.items, edges.items[1:], strict=False))
+        counts = [self._sum(self.each(found, lambda one, p=p, last=last: within(one, *p, last))) for last, p in ((p is pairs[-1], p) for p in pairs)]
+        return Grid(counts), edges
+
     def _array(self, value: Any, dtype: Any = None) -> Any:
+        if isinstance(dtype, Function) and dtype.name in ("int", "numpy.int64"):
+            return self._int(self._array(value))
+        if dtype is not None and not (isinstance(dtype, Function) and dtype.name in ("float", "numpy.float64")):
+            return NotImplemented
         found = value if isinstance(value, Record | Grid | Block) else self.run.items(value) if not isinstance(value, Number | Drawn | Noisy) else value
         if isinstance(found, Vector):
-            return replace(found, array=True)
+            return replace(found, array=True, fresh=False)
         return Grid(list(found)) if isinstance(found, list) else found
 
     _copy = _ravel = _flatten = _atleast_1d = _array
@@ -288,7 +329,7 @@ class Calls(Values):
         if key is not None and not isinstance(entries, Unknown) or isinstance(entries, Vector):
             found = self.keyed(entries, key)
             if found is not None and is_same(entries if isinstance(entries, list) else entries.same or isinstance(entries.usual, Index)):
-                return Order(found)
+                return Order(found, reverse is True)
         return NotImplemented
 
     def keyed(self, entries: Any, key: Any) -> list[Any] | None:
@@ -297,7 +338,8 @@ class Calls(Values):
             if entries.extra is not None:
                 return None
             entries = [entries.usual, *entries.changed]
-        return list(entries) if key is None else [self.run.apply(key, [each], {}) for each in entries]
+        clock = self.clock
+        return list(entries) if key is None else [self.check_own(self.run.apply(key, [each], {}), clock) for each in entries]
 
     # --- rules: numbers ---------------------------------------------------------------------------------------------
 
@@ -363,18 +405,28 @@ class Calls(Values):
         return self.extreme(one, two, max)
 
     def _abs(self, value: Any) -> Any:
-        return self.mapped(lambda one: arithmetic.absolute(number_of(one)), value)  # type: ignore[arg-type]
+        found = self.mapped(lambda one: arithmetic.absolute(number_of(one)), value)  # type: ignore[arg-type]
+        return replace(found, size_of=value) if isinstance(value, Record) and isinstance(found, Number) else found
 
     def _round(self, value: Any, digits: Any = None) -> Any:
         if digits not in (None, 0):
             found = self.look(value)
             return Unknown() if is_same(found) else NotImplemented
-        return self.mapped(lambda one: arithmetic.whole_steps(number_of(one)), value)  # type: ignore[arg-type]
+        return self.mapped(lambda one: arithmetic.whole_steps(number_of(one), True), value)  # type: ignore[arg-type]
 
     def _floor(self, value: Any) -> Any:
-        return self._round(value)
+        return self.mapped(lambda one: arithmetic.whole_steps(number_of(one)), value)  # type: ignore[arg-type]
 
-    _ceil = _trunc = _int = _int64 = _floor
+    def _int(self, value: Any) -> Any:
+        terms = terms_of(value)
+        if terms is not None and all(drawn.law == "geometric" and abs(f) == 1 for f, drawn in terms):
+            base = self.number(value.base) if isinstance(value, Noisy) else number_of(0)
+            if base is not None and base.whole:
+                return value
+        return self._floor(value)
+
+    _ceil = _trunc = _floor
+    _int64 = _int
 
     def _float(self, value: Any) -> Any:
         found = self.look(value)
@@ -579,7 +631,7 @@ class Calls(Values):
     def _linalg_norm(self, value: Any, axis: Any = None, keepdims: bool = False) -> Any:
         if isinstance(value, Vector) and axis in (1, -1):
             return self.each(value, lambda one: Norm(True, AT_LEAST_0, of=one, column=keepdims is True), array=True)
-        if isinstance(value, Record | Number) and axis is None and not isinstance(value, Norm):
+        if isinstance(value, Record | Number | Grid) and axis is None and not isinstance(value, Norm):
             return Norm(True, AT_LEAST_0, of=value)
         return NotImplemented
 
@@ -596,16 +648,45 @@ class Calls(Values):
     def binary(self, op: ast.operator, left: Any, right: Any) -> Any:
         """left op right: what is said of norms, then of all."""
         for norm, other in ((left, right), (right, left)):
-            if isinstance(norm, Norm) and not isinstance(other, Vector | Grid):
+            if isinstance(norm, Norm) and (not isinstance(other, Vector | Grid) or other is norm.of):
                 if other is norm.of:
                     return self.clipped_block(op, left, right)
                 found = self.of_norm(op, norm, other, norm is left)
                 if found is not None:
                     return found
+        if isinstance(op, ast.MatMult):
+            left, right = self.as_array(left), self.as_array(right)
+            if isinstance(left, Grid) and isinstance(right, Grid):
+                return self._sum(self.elementwise(lambda one, two: self.run.binary(ast.Mult(), one, two), left, right).items)
         for total, more in ((left, right), (right, left)):
             if isinstance(total, Grid) and isinstance(more, Block) and isinstance(op, ast.Add) and is_same(total):
                 return replace(more, size=math.inf) if self.rows_have(len(total.items), more) else None
         return super().binary(op, left, right)
+
+    def entry(self, owner: Any, index: Any) -> Any:
+        """owner[index]: of an order, the places of some of the largest."""
+        if isinstance(owner, Order):
+            return self.of_order(owner, index)
+        if isinstance(owner, Vector) and index == (slice(None), None) and isinstance(owner.usual, Norm):
+            return self.each(owner, lambda one: replace(one, column=True))
+        return super().entry(owner, index)
+
+    def of_order(self, order: Order, index: Any) -> Any:
+        """Some of the first or last places of an order, in it: that many are the largest."""
+        if index == slice(None, None, -1):
+            return Order(order.entries, not order.down)
+        if not (isinstance(index, slice) and index.step is None and is_plain(index)) and not isinstance(index, int):
+            raise self.run.refusal("an order of which this is taken", "take the first or the last k of it")
+        if isinstance(index, int):
+            index = slice(None, index + 1) if index >= 0 else slice(index, None)
+        first = index.start in (None, 0) and index.stop is not None and index.stop >= 0
+        if not first and not (index.stop is None and index.start is not None and index.start < 0):
+            raise self.run.refusal("an order of which this is taken", "take the first or the last k of it")
+        times = index.stop if first else -index.start
+        if not self.largest(order.entries, times, smallest=first is not order.down):
+            if not is_same(self.look(order.entries)):
+                raise self.run.refusal("an order of data without noise", "add noise to each entry")
+        return Unknown()
 
     def of_norm(self, op: ast.operator, norm: Norm, other: Any, is_left: bool) -> Norm | None:
         """A norm times, over or under a positive number, or with one added."""
@@ -630,8 +711,6 @@ class Calls(Values):
             raise self.run.refusal("rows of two lengths", "use one public number of columns")
         self.rows.number = number
         return True
-
-    changed_axes: dict[Any, bool] = {}
 
 
 def takes(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> bool:

@@ -78,6 +78,7 @@ class Ledger:
         self.clock = 0
         self.born: dict[int, int] = {}  # noise that was made, and when
         self.kept: list[Any] = []
+        self.own: set[int] = set()  # noise that is drawn for each entry of a vector
 
     # --- what was done, and undone ------------------------------------------------------------------------------
 
@@ -124,6 +125,8 @@ class Ledger:
                 return chosen
         if name in ("random", "uniform") and set(known) <= {"size"} and known.get("size") is None:
             return self.made(Drawn("uniform", ONE, self.run.line))
+        if name == "random" and set(known) == {"size"} and isinstance(known["size"], Number) and known["size"].axis is not None:
+            return self.run.rules.beside_each(known["size"], lambda: self.made(Drawn("uniform", ONE, self.run.line)))
         if name == "choice" and len(args) == 1 and not kwargs and self.is_signs(args[0]):
             return self.made(Drawn("sign", ONE, self.run.line))
         law = name.removeprefix("standard_")
@@ -151,6 +154,9 @@ class Ledger:
         if set(known) - {"loc", "scale", "size", "p"}:
             raise self.run.refusal("an argument of the noise", "give loc, scale and size")
         scale = known.get("p", known.get("scale", 1.0))
+        count = None
+        if isinstance(scale, Number) and scale.count is not None and scale.count[2].span.width == 0:
+            count, scale = scale.count[:2], scale.count[2].span.low
         if not is_number(scale):
             raise self.run.refusal("a scale that is not public, or not one number", "give a public scale")
         if scale <= 0 or law == "geometric" and scale >= 1:
@@ -161,7 +167,7 @@ class Ledger:
         size, centre = known.get("size"), known.get("loc", 0)
         if size is None and isinstance(centre, Vector | Grid | Block):
             size = axis_of(centre)
-        fresh = self.fresh(law, number, size)
+        fresh = self.fresh(law, number, size, count)
         return fresh if is_plain(centre) and centre == 0 else self.run.rules.binary(ast.Add(), centre, fresh)
 
     @staticmethod
@@ -172,13 +178,15 @@ class Ledger:
             q = math.nextafter(q, 1.0)
         return Fraction(q)
 
-    def fresh(self, law: str, scale: Fraction, size: Any) -> Any:
+    def fresh(self, law: str, scale: Fraction, size: Any, count: Any = None) -> Any:
         """One draw; a list of some; or one for each entry of a vector."""
         line = self.run.line
         if isinstance(size, tuple) and len(size) == 1:
             (size,) = size
         if size is None:
-            return self.made(Drawn(law, scale, line))
+            return self.made(Drawn(law, scale, line, count=count))
+        if count is not None:
+            raise self.run.refusal("a list of noise whose scale is of the number of records", "draw one by one")
         if isinstance(size, int | np.integer) and 0 <= size <= 100_000:
             return Grid([self.made(Drawn(law, scale, line)) for _ in range(int(size))])
         if isinstance(size, Number) and size.axis is not None:
@@ -211,6 +219,9 @@ class Ledger:
         ours, theirs = terms_of(left), terms_of(right)
         if ours is None and theirs is None:
             return None
+        moves = any(isinstance(each, Number) and not each.same for each in (left, right))
+        if isinstance(left, Noisy | Number) and isinstance(right, Noisy | Number) and not moves:
+            return None  # looked at one by one
         bases = [each.base if isinstance(each, Noisy) else 0 if isinstance(each, Drawn) else each for each in (left, right)]
         if any(number_of(each) is None and not hasattr(each, "region") for each in bases):
             return None
@@ -254,6 +265,24 @@ class Ledger:
                 return {key: self.look(each) for key, each in value.items()}
         return value
 
+    def check_own(self, value: Any, clock: int) -> Any:
+        """What was made for a usual entry: noise in it must have been drawn for it, since a time. Returns it."""
+        match value:
+            case Noisy():
+                draws: list[Any] = [drawn for _, drawn in value.terms] if value.value is None else []
+            case Drawn():
+                draws = [value]
+            case NoisyVector() | DrawnVector():
+                draws = [None]
+            case _:
+                for each in parts(value):
+                    self.check_own(each, clock)
+                return value
+        if any(drawn is None or self.born[id(drawn)] <= clock and id(drawn) not in self.own for drawn in draws):
+            raise self.run.refusal("one draw of noise for every entry", "draw fresh noise for each")
+        self.own |= set(map(id, draws))
+        return value
+
     def again(self, drawn: Any) -> Exception:
         """The error for noise that is used twice."""
         return self.run.refusal(f"the noise of line {drawn.line} is used twice", "draw fresh noise for each value")
@@ -270,11 +299,12 @@ class Ledger:
         assert number is not None
         by = (id(base) if not is_plain(base) else None, *terms)  # the same value again is the same noise again
         self.kept.append(base)
+        paid = all(drawn.spent == by for _, drawn in terms)
         for _, drawn in terms:
             self.used(drawn, by)
         laws = {drawn.law for _, drawn in terms}
         whole = number.whole and laws == {"geometric"} and all(f.denominator == 1 for f, _ in terms)
-        if number.moved != STILL:
+        if number.moved != STILL and not paid:
             self.charge(number, terms, whole)
         one_sided = len(terms) == 1 and terms[0][0] > 0
         span = number.span + SPANS.get(terms[0][1].law, ALL) * Span(terms[0][0], terms[0][0]) if one_sided else ALL
@@ -282,6 +312,11 @@ class Ledger:
 
     def charge(self, base: Number, terms: tuple[tuple[Fraction, Drawn], ...], whole: bool) -> None:
         """What it costs to look at a number with this noise."""
+        if any(drawn.count is not None for _, drawn in terms):
+            counts = {drawn.count for _, drawn in terms}
+            if len(counts) != 1 or base.count is None or base.count[:2] != counts.pop():
+                raise self.run.refusal("noise whose scale is of the number of records, on another value", "divide both by it")
+            base = base.count[2]
         far = base.moved.most
         scales = {(drawn.law, abs(f) * drawn.scale if drawn.law != "geometric" else drawn.scale) for f, drawn in terms}
         if math.isinf(far):
@@ -308,6 +343,13 @@ class Ledger:
                 return
         if {law for law, _ in scales} == {"geometric"} and not whole:
             raise Whole(self.run.line, "geometric noise on what may move by a part of 1", "round the value first")
+        ((factor, drawn),) = terms if len(terms) == 1 else ((ONE, terms[0][1]),)
+        away = base.moved.high <= 0 if factor > 0 else base.moved.low >= 0
+        if len(terms) == 1 and drawn.law in ("exponential", "geometric") and away:
+            cost = minus_log(drawn.scale) if drawn.law == "geometric" else 1 / (abs(factor) * drawn.scale)
+            if drawn.law == "exponential" or abs(factor) == 1:
+                self.pay(f"one-sided {drawn.law} noise on what moves away from it by at most {far}", far * cost)
+                return
         words = ", ".join(sorted({law for law, _ in scales}))
         raise self.run.refusal(f"noise ({words}) that cannot hide how far the value moves", "use Laplace or Gaussian noise")
 
@@ -340,6 +382,21 @@ class Ledger:
         else:
             self.pay(f"Laplace {words}", Fraction(far) / draws.scale)
 
+    def tail(self, noisy: Noisy, threshold: Fraction) -> Fraction | None:
+        """The chance, rounded up, that a number which one run alone has is above a threshold once it has noise."""
+        base = number_of(self.run.rules.numeric(noisy.base))
+        if base is None or len(noisy.terms) != 1 or math.isinf(base.span.high) or noisy.terms[0][1].spent is not None:
+            return None
+        factor, drawn = noisy.terms[0]
+        above, scale = threshold - Fraction(base.span.high), abs(factor) * drawn.scale
+        if above < 0 or drawn.law not in ("laplace", "normal"):
+            return None
+        self.used(drawn, "a threshold")
+        with flint().ctx.workprec(BITS):
+            x = ball(above / scale)
+            chance = (-x).exp() / 2 if drawn.law == "laplace" else (x / flint().arb(2).sqrt()).erfc() / 2
+            return Fraction(of_ball(chance).upper)
+
     # --- choosing -----------------------------------------------------------------------------------------------------
 
     def largest(self, entries: list[Any], times: int = 1, smallest: bool = False) -> bool:
@@ -353,7 +410,7 @@ class Ledger:
         ((law, scale),) = laws
         if law not in ("laplace", "exponential", "gumbel", "geometric"):
             return False
-        if law != "laplace" and (scale < 0) is not smallest or times > 1 and law != "gumbel":
+        if law != "laplace" and (scale < 0) is not smallest:
             return False
         bases = [number_of(self.run.rules.numeric(each.base)) for each in entries]
         spread = self.spread([each for each in bases if each is not None])

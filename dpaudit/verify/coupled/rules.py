@@ -113,21 +113,51 @@ class Values(Ledger):
         if isinstance(left, Table) or isinstance(right, Table):
             raise OtherKind(self.run.line, "arithmetic with a mapping", "use its values")
         one, two = self.number(left), self.number(right)
+        if isinstance(op, ast.Mult) and left is right and one is not None:
+            return arithmetic.power(one, 2)
         if one is None or two is None:
             if is_same(left) and is_same(right):
                 return Unknown()
             raise self.run.refusal("arithmetic with what is no number", "use numbers")
+        scaled = self.of_lengths(op, one, two)
+        if scaled is not None:
+            return scaled
         if one.same and two.same and not (one.start or two.start) and self.single is None and not (isinstance(op, ast.Add | ast.Sub | ast.Mult)):
             return self.quotient(op, one, two) if isinstance(op, ast.Div) else Number(whole=one.whole and two.whole and not isinstance(op, ast.Pow))
+        if isinstance(op, ast.MatMult):
+            raise self.run.refusal("a product of vectors of data", "use norms and sums")
         if type(op) in arithmetic.OPERATIONS and not isinstance(op, ast.Div):
             return arithmetic.OPERATIONS[type(op)](one, two)
         return self.quotient(op, one, two)
+
+    def of_lengths(self, op: ast.operator, one: Number, two: Number) -> Number | None:
+        """What a public number of records multiplies or divides; None where it does not."""
+        if isinstance(op, ast.Mult | ast.Div) and (one.count or two.count):
+            ours, theirs = one.count or (None, 0, one), two.count or (None, 0, two)
+            if None in (ours[0], theirs[0]) or ours[0] is theirs[0]:
+                power = ours[1] + (theirs[1] if isinstance(op, ast.Mult) else -theirs[1])
+                if isinstance(op, ast.Div) and theirs[2].span.low <= 0 <= theirs[2].span.high:
+                    return None
+                inner = arithmetic.OPERATIONS[type(op)](ours[2], theirs[2])
+                return self.counted(ours[0] or theirs[0], power, inner)
+        if isinstance(op, ast.Add | ast.Sub) and one.count and two.count and one.count[:2] == two.count[:2]:
+            return self.counted(*one.count[:2], arithmetic.OPERATIONS[type(op)](one.count[2], two.count[2]))
+        return None
+
+    @staticmethod
+    def counted(axis: Any, power: int, inner: Number) -> Number:
+        """inner * n^power, for the number n, at least 1, of entries along an axis."""
+        if power == 0:
+            return inner
+        most = Span(Fraction(0), Fraction(1)) if power < 0 else Span(Fraction(1), math.inf)
+        found = Number(True, inner.span * most, inner.moved * most, inner.whole and power > 0)
+        return replace(found, count=(axis, power, inner), axis=axis if power == 1 and inner.span == Span(Fraction(1), Fraction(1)) else None)
 
     def quotient(self, op: ast.operator, one: Number, two: Number) -> Any:
         """Division, whole division, remainder, power."""
         match op:
             case ast.Div():
-                if one.log is not None and any(one is each for each in two.summed):
+                if one.log is not None and any(one.log is getattr(each, "log", None) for each in two.summed):
                     return replace(one, log=one.log, over=two, span=Span(Fraction(0), Fraction(1)), moved=one.moved and ALL, summed=())
                 try:
                     return arithmetic.divide(one, two)
@@ -190,9 +220,11 @@ class Values(Ledger):
             return Grid([function(one, self.scalar(right)) for one in left.items])
         if isinstance(right, Grid):
             return Grid([function(self.scalar(left), two) for two in right.items])
+        if not isinstance(left, Vector) and not isinstance(right, Vector):
+            return function(left, right)  # an array that was looked at whole
         if isinstance(left, Vector):
-            return self.each(left, lambda one: function(one, self.scalar(right)), array=True)
-        return self.each(right, lambda two: function(self.scalar(left), two), array=True)
+            return self.each(left, lambda one: function(one, self.scalar(right)), array=True, fresh=True)
+        return self.each(right, lambda two: function(self.scalar(left), two), array=True, fresh=True)
 
     def as_array(self, value: Any) -> Any:
         """Lists and vectors of noise as arrays."""
@@ -218,7 +250,8 @@ class Values(Ledger):
         extra = None
         if left.extra is not None and right.extra is not None:
             extra = left.extra[0], self.alone(left.extra[0], lambda: function(left.extra[1], right.extra[1]))  # type: ignore[index]
-        return Vector(usual=function(left.usual, right.usual), changed=changed, extra=extra, axis=left.axis, array=True)
+        usual = function(left.usual, right.usual)
+        return Vector(usual=usual, changed=changed, extra=extra, axis=left.axis, array=True, fresh=True)
 
     def both(self, function: Callable[..., Any], *values: Any) -> Any:
         """A function of what stands in the place of one another in the two runs."""
@@ -276,7 +309,14 @@ class Values(Ledger):
         arrays = (Grid, Vector, NoisyVector, np.ndarray)
         if isinstance(left, arrays) or isinstance(right, arrays):
             return self.elementwise(lambda one, two: self.run.compared(op, one, two), left, right)
+        if self.single is not None:
+            found = self.by_chance(op, left, right)
+            if found is not None:
+                return found
         for one, two, swapped in ((left, right, False), (right, left, True)):
+            if isinstance(one, Number) and one.size_of is not None and is_number(two):
+                for value in (two, -two):
+                    self.of_record(ast.Lt(), one.size_of, value, False)  # tells regions apart by it
             if isinstance(one, Record) and is_plain(two):
                 return self.of_record(op, one, two, swapped)
         left, right = self.look(left), self.look(right)
@@ -287,6 +327,22 @@ class Values(Ledger):
         if isinstance(op, ast.Eq | ast.NotEq) and (one is None) is not (two is None) and is_plain(left if one is None else right):
             return isinstance(op, ast.NotEq)
         return self.decided(Truth(is_same(left) and is_same(right)))
+
+    def by_chance(self, op: ast.cmpop, left: Any, right: Any) -> Any:
+        """What noise decides for an entry that one run alone has: a coin, or nearly always no."""
+        if isinstance(left, Drawn) and left.law == "uniform" and left.spent is None and is_number(right) and isinstance(op, ast.Lt | ast.LtE):
+            self.look(left)
+            return Truth(chance=max(Fraction(0), min(Fraction(1), Fraction(right))))
+        if isinstance(op, ast.Lt | ast.LtE):
+            op, left, right = ast.Gt(), right, left
+        if isinstance(left, Noisy) and left.value is None and is_number(right) and isinstance(op, ast.Gt | ast.GtE):
+            failing = self.tail(left, Fraction(right))
+            if failing is not None:
+                self.failing += failing
+                return False
+        return None
+
+    failing = Fraction(0)  # the chance that an entry of one run alone shows
 
     def decided(self, found: Truth) -> Truth:
         """A decision of one run alone is its own."""
@@ -307,9 +363,7 @@ class Values(Ledger):
             pair = (value, place.value) if swapped else (place.value, value)
             return self.run.plain(ORDERS[type(op)], *pair)
         if isinstance(op, ast.Eq | ast.NotEq):
-            if is_number(value) and place.span.low < value < place.span.high:
-                raise Split(record.path, value)
-            if not is_number(value) and place.value is None:
+            if value not in place.value:
                 raise Split(record.path, value)
             return isinstance(op, ast.NotEq)
         if isinstance(op, ast.Is | ast.IsNot):
@@ -432,27 +486,60 @@ class Values(Ledger):
         if vector.same and is_same(index):
             return Unknown()
         if isinstance(index, Vector) and index.axis is vector.axis:
-            return self.kept(vector, index)
+            return self.selected(vector, index)
         if isinstance(index, slice) and vector.extra is None and is_plain(index):
-            usual = vector.usual
-            shown = (vector.changed,) if not self.run.choose() else ((),)  # the changed entry is in it or not
-            return Vector(usual=usual, changed=shown[0], axis=Axis(), array=vector.array)
+            changed = vector.changed if vector.changed and self.in_slice(vector.axis, index) else ()
+            axis = Axis()
+            self.changed_axes[axis] = bool(changed)
+            return Vector(usual=vector.usual, changed=changed, axis=axis, array=vector.array)
         if isinstance(index, slice) and index.start is None and index.step is None and is_number(index.stop) and index.stop >= 0 and self.single is not None:
             return replace(vector, most=int(index.stop), axis=Axis())
         raise Listed()
 
-    def kept(self, vector: Vector, mask: Vector) -> Vector:
+    changed_axes: dict[Any, bool] = {}
+    places: dict[Any, tuple[float, float]] = {}  # of an axis: between which places the changed entry is
+
+    def in_slice(self, axis: Any, index: slice) -> bool:
+        """Whether the changed entry is in a slice: both are followed."""
+        low, high = self.places.get(axis, (0, math.inf))
+        ends = index.start or 0, math.inf if index.stop is None else index.stop
+        if index.step not in (None, 1) or min(ends) < 0:
+            if axis in self.places:
+                raise self.run.refusal("slices from both ends", "slice from the start")
+            self.places[axis] = -1, -1
+            return not self.run.choose()
+        for end in ends:
+            if low < end < high:
+                low, high = (low, end) if not self.run.choose() else (end, high)
+        self.places[axis] = low, high
+        return bool(ends[0] <= low and high <= ends[1])
+
+    def selected(self, vector: Vector, mask: Vector) -> Vector:
         """The entries of a vector where a mask is true."""
         extra = vector.extra
         if extra is not None:
             keep = mask.extra[1] if mask.extra else False
-            if isinstance(keep, Truth):
-                keep = not self.run.choose()
-            extra = extra if keep else None
+            extra = extra if self.taken(keep) else None
         if any(not isinstance(each, bool) for each in mask.changed):
             raise self.run.refusal("a selection by data without noise", "select by public values")
         changed = tuple(one for one, keep in zip(vector.changed, mask.changed, strict=True) if keep)
         return replace(vector, changed=changed, extra=extra, axis=Axis(), array=True)
+
+    coin: Fraction | None = None
+
+    def taken(self, condition: Any) -> bool:
+        """Whether the entry that one run has takes part: where a coin says so, with its chance."""
+        if isinstance(condition, Truth):
+            if condition.chance is not None:
+                if self.coin is not None:
+                    raise self.run.refusal("a second sample of the records", "sample once")
+                self.coin = condition.chance
+                self.included = not self.run.choose()
+                return self.included
+            return not self.run.choose()
+        return bool(condition)
+
+    included = True
 
     def chosen_entry(self, owner: Any, index: Any) -> Any:
         """An entry by an index that may be one of several: what any of them is."""
@@ -478,6 +565,12 @@ class Values(Ledger):
             raise self.run.refusal("an index that may be outside the list", "keep it inside, by min and max")
         low, high = math.ceil(low), math.floor(high)
         return low + self.run.choose(high - low + 1)
+
+    def known_index(self, owner: Any, index: Any) -> Any:
+        """The one place that an index is, where one run alone has it: each that it may be is followed."""
+        if self.single is not None and isinstance(index, Number) and isinstance(owner, list | Grid):
+            return self.one_of(index, len(owner.items if isinstance(owner, Grid) else owner))
+        return index
 
     def adds_somewhere(self, owner: Any, index: Any, op: ast.operator, value: ast.expr) -> bool:
         """owner[index] += more, where the runs share an index that is not known: each entry may be the one."""
@@ -616,6 +709,8 @@ class Values(Ledger):
         """What is known after any number of further turns: what still grows may be anything."""
 
         def wide(old: Any, new: Any) -> Any:
+            if isinstance(new, Block):
+                return replace(new, size=math.inf)
             if isinstance(new, Number) and not self.alike(old, new):
                 was = number_of(old)
                 if was is None:
@@ -650,6 +745,8 @@ class Values(Ledger):
             case Number(), Number():
                 fields = ("span", "moved", "whole", "start", "offset")
                 return all(getattr(one, name) == getattr(two, name) for name in fields)
+            case Block(), Block():
+                return all(getattr(one, name) == getattr(two, name) for name in ("size", "moved_1", "moved_2", "axis", "start"))
             case Truth(), Truth():
                 return one.same == two.same
             case Rest(), Rest():

@@ -87,7 +87,8 @@ class Number(Unknown):
     `whole`: an integer. `start` and `offset`: the number is the one that a variable had where a record was about to be
     read, plus the offset. `less`: a multiple of a number of both runs was taken from it, without which it moves by
     `alone`. `log`: it is e to this number, over the sum of such that `over` is; `summed`: it is the sum of these.
-    `axis`: it is the number of entries in step with it.
+    `axis`: it is the number n of entries in step with it; `count`: the axis, a power of its n, and the number that the
+    power is multiplied by. `size_of`: it is the size of this part of a record.
     """
 
     span: Span = ALL
@@ -101,6 +102,8 @@ class Number(Unknown):
     over: object = None
     summed: tuple[object, ...] = ()
     axis: object = None
+    count: tuple[object, int, Number] | None = None
+    size_of: Record | None = None
 
     def __post_init__(self) -> None:
         apart = Span(self.span.low - self.span.high, self.span.high - self.span.low) if _finite(self.span) else ALL
@@ -115,7 +118,9 @@ def _finite(span: Span) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Truth(Unknown):
-    """True or False."""
+    """True or False; `chance`: with which a coin of this entry alone says True."""
+
+    chance: Fraction | None = None
 
 
 @dataclass(eq=False)
@@ -130,6 +135,7 @@ class Drawn:
     scale: Fraction
     line: int
     spent: Any = None
+    count: Any = None  # as of a `Number`: its scale is times this power of the number of entries
 
     def __deepcopy__(self, memo: Any) -> Drawn:
         return self
@@ -181,6 +187,7 @@ class Vector(Unknown):
     axis: object = None
     most: int | None = None  # entries
     array: bool = False
+    fresh: bool = False  # made by an operation: no other name means the same array
 
     def __post_init__(self) -> None:
         every = [self.usual, *self.changed]
@@ -264,6 +271,7 @@ class Order:
     """The places of some entries in their order, of which nothing is known yet."""
 
     entries: list[Any]
+    down: bool = False
 
     def __deepcopy__(self, memo: Any) -> Order:
         return self

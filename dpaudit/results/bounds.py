@@ -44,7 +44,7 @@ class UpperBound:
     The privacy loss is at most `epsilon_upper` at `delta`, for what `scope` says.
     `scope` says in words which inputs (and which number of them) the bound holds for; `source` what made it.
     `epsilon_lower` is given where the same computation also says that the loss is at least so large, as an exact one
-    does: it is then no statistical bound. Labels `exact-finite` and `proved` hold for all inputs of the scope;
+    does: it is then no statistical bound. `shows` is a claim of another form that is shown too. Labels `exact-finite` and `proved` hold for all inputs of the scope;
     `exact-pair` for one pair.
 
     >>> UpperBound(1.0, 0.0, Label.PROVED, "all query answers", Arithmetic.REALS, "alignment").holds_for_all_inputs
@@ -58,6 +58,7 @@ class UpperBound:
     arithmetic: Arithmetic
     source: str
     epsilon_lower: Bound | None = None
+    shows: Claim | None = None
     _KEYS: ClassVar = ("epsilon_upper", "epsilon_lower", "delta", "label", "scope", "arithmetic", "source")
 
     def __post_init__(self) -> None:
@@ -285,12 +286,19 @@ class Bracket(Displayed):
     def _proves(self, bound: UpperBound) -> bool:
         if self.claim is None or not sure(bound):
             return False
+        if bound.shows is not None and not isinstance(self.claim, PureDP | ApproximateDP):
+            return implies(bound.shows.with_relation(self.claim.relation), _hair_more(self.claim))
         if bound.epsilon_upper == math.inf or any(bound is exceeded for _, exceeded in self.contradictions):
             return False
         if isinstance(self.claim, PureDP | ApproximateDP):
             return bound.delta <= _near(self.claim.delta) and bound.epsilon_upper <= hair_above(self.claim.epsilon)
         # of one relation: the scope of the bound is the claim's
         return implies(ApproximateDP(bound.epsilon_upper, bound.delta, self.claim.relation), self.claim)
+
+
+def _hair_more(claim: Claim) -> Claim:
+    """The claim with its parameter and a hair; a curve as it stands."""
+    return claim if claim.value is None else claim.with_value(hair_above(claim.value))
 
 
 def sure(bound: UpperBound) -> bool:

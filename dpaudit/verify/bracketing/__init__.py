@@ -23,21 +23,26 @@ from dpaudit.results.bounds import PROVES, Bracket, Label, UpperBound
 from dpaudit.results.result import AuditResult
 from dpaudit.running.progress import SILENT, Progress
 from dpaudit.verify.bracketing.targets import (
+    RECORDS,
     WAYS,
     Target,
     answers_of_pair,
     check_adjacent,
+    form_of,
     length_of,
     stated,
     target_named,
     target_of,
     value_of,
+    way_words,
+    words_of,
 )
 from dpaudit.verify.bracketing.upper import (
     PART,
     Bounds,
     bound_of_proofs,
     check_together,
+    derived,
     proofs_of,
     readings,
     replayed,
@@ -109,7 +114,7 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
             f"answers must be those of the pair, {length_of(pair.first)}, got {wanted.answers}; leave it out"
         )
     known = Bounds(wanted.uppers)
-    if isinstance(wanted.claim, str) or adjacency is not None or (domain is None and _is_of_answers(pair)):
+    if adjacency not in RECORDS and (isinstance(wanted.claim, str) or adjacency is not None) or (domain is None and _is_of_answers(pair)):
         read = readings(target, wanted.claim, () if pair is None else (pair,), wanted.answers)
         known = known.attempt("reading the source", read)
     claim = wanted.claim if isinstance(wanted.claim, Claim) else target.claim
@@ -117,18 +122,26 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
         with at("claim"):
             claim = PureDP(above(value_of(wanted.claim, known.parameters or stated(target.parameters))))
     answers = wanted.answers or (None if pair is None else length_of(pair.first))
-    if known.reading is not None and adjacency is not None:
+    if known.reading is not None and adjacency in WAYS:
         known = known.attempt("proof by alignment", proofs_of(known.reading, claim, adjacency, answers), PART)
     elif adjacency is None and domain is None:
         known += Bounds(
             reasons=(f"proof by alignment: if data are query answers, give an adjacency: {', '.join(WAYS)}",)
         )
+    if adjacency is not None and not _settles(known, claim):
+        kind, number = form_of(pair, adjacency in RECORDS)
+        following = derived(target, claim, way_words(adjacency), kind, None, words_of(adjacency))
+        known = known.attempt("two runs followed at once", following, PART)
+        number = wanted.answers or (number if kind == "an array" else None)
+        if number is not None and not _settles(known, claim):
+            following = derived(target, claim, way_words(adjacency), "an array", number, words_of(adjacency))
+            known = known.attempt("two runs followed at once", following, PART)
     if domain is not None:
         part = PART if wanted.runs or known.reading is not None else 1.0  # all of it where nothing is to follow
         every = replayed(target, claim, domain, wanted.neighbours, wanted.most_paths)
         known = known.attempt("exact replay", every, part)
         pair = pair or known.pair
-    if adjacency not in ONE_WAY:
+    if adjacency not in ONE_WAY and adjacency not in RECORDS:
         known = with_exact_loss(known, target, claim, pair, adjacency, answers)
         pair = pair or known.pair
     lower, audit = None, None
@@ -163,6 +176,11 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
     return Joined(bracket, known.proofs, audit)
 
 
+def _settles(known: Bounds, claim: Claim | None) -> bool:
+    """Whether the claim is proved already."""
+    return Bracket("", claim, None, known.uppers).proving is not None
+
+
 def _domain(wanted: Wanted) -> tuple[Any, ...] | None:
     """The datasets of the domain; a pair that is given must be one of its neighbours."""
     if wanted.domain is None and wanted.neighbours is None:
@@ -186,7 +204,7 @@ def _domain(wanted: Wanted) -> tuple[Any, ...] | None:
 def _adjacency(target: Target, wanted: Wanted) -> str | None:
     if wanted.adjacency is None:
         return target.adjacency
-    word = validate.one_of("adjacency", wanted.adjacency, tuple(WAYS))
+    word = validate.one_of("adjacency", wanted.adjacency, (*WAYS, *RECORDS))
     unit = target.parameters.get("sensitivity", 1)
     if not isinstance(unit, numbers.Real) or unit != 1:
         raise InvalidSpec(f"adjacency {word!r} is about moves of at most 1: give sensitivity = 1, got {unit!r}")
@@ -200,7 +218,7 @@ def _check_pair(pair: AdjacentPair | None, given: AdjacentPair | None, adjacency
         raise InvalidSpec(f"a bracket is about neighbours: give a pair at distance 1, got {pair.distance}")
     if adjacency in ONE_WAY and given is not None:
         raise InvalidSpec(f"adjacency {adjacency!r} is one way, a pair is compared both ways: give 'monotone'")
-    if adjacency is not None:
+    if adjacency is not None and adjacency not in RECORDS:
         try:
             check_adjacent(*answers_of_pair(pair), adjacency)
         except NarrowFloat:  # nothing is proved or computed of them, but an audit runs them as they are

@@ -108,6 +108,11 @@ WAYS: dict[str, tuple[Adjacency, ...]] = {
     "up": ("up",),
     "down": ("down",),
 }
+RECORDS = {  # relations of datasets of records
+    "add_or_remove_one": "one record more or less",
+    "replace_one": "one record in the place of another",
+    "add_or_remove_user": "all records of one user more or less",
+}
 MONOTONE = "all answers rise, or all fall, by at most 1"
 
 
@@ -174,8 +179,25 @@ def target_named(reference: str, parameters: Mapping[str, Any], folder: str) -> 
     return Target(mechanism.name, mechanism, text, function, parameters, check=check)
 
 
+def way_words(adjacency: str) -> tuple[str, ...]:
+    """The ways of an adjacency, each of which is shown by itself."""
+    return WAYS.get(adjacency, (adjacency,))
+
+
+def form_of(pair: AdjacentPair | None, of_records: bool) -> tuple[str | None, int | None]:
+    """What kind of data the datasets of a pair are, and how many answers; None where nothing says it."""
+    if pair is None:
+        return None, None
+    number = length_of(pair.first)
+    if of_records:
+        return "a mapping" if isinstance(pair.first, Mapping) else "records", None
+    return "one number" if number is None else "a mapping" if isinstance(pair.first, Mapping) else "an array", number
+
+
 def words_of(adjacency: str) -> str:
     """An adjacency in words."""
+    if adjacency in RECORDS:
+        return RECORDS[adjacency]
     return MONOTONE if adjacency == "monotone" else ADJACENCIES[WAYS[adjacency][0]]
 
 

@@ -24,11 +24,13 @@ from dpaudit.results.bounds import Arithmetic, Bracket, Label, UpperBound, hair_
 from dpaudit.verify.alignment import Unproved, prove
 from dpaudit.verify.bracketing.targets import WAYS, Target, answers_of_pair, check_adjacent, check_form, words_of
 from dpaudit.verify.checker import check, epsilon
+from dpaudit.verify.coupled import Derivation, derive
 from dpaudit.verify.deadline import left_s, within
 from dpaudit.verify.enclosure import named, rational
 from dpaudit.verify.language import expression, read
 from dpaudit.verify.language.nodes import Program
-from dpaudit.verify.proof import Proof
+from dpaudit.verify.language.source import source_of
+from dpaudit.verify.proof import ADJACENCIES, Proof
 from dpaudit.verify.replay import replay
 from dpaudit.verify.witnesses import OutsideIntegrals, pair_delta, pair_loss, refute, refute_at_length, worst_pair
 
@@ -36,6 +38,7 @@ MOST_EPSILON = 64.0  # that is looked for at a delta
 WITHIN = 1e-6  # relative: how exact that epsilon is
 PART = 0.5  # of the time that is left, for each method: the steps after it get the rest
 MOST_TIME_S = 1e6  # for one method, where nothing limits it
+DELTA = 1e-6  # of the epsilon that is shown beside a claim of another form
 ANSWERS = 5  # of the pair that is looked for, where nothing says how many
 Costed = tuple[Proof, Fraction]  # a proof and the loss that it shows at the parameters
 
@@ -61,6 +64,7 @@ class Bounds:
     answers: Mapping[UpperBound, int | None] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     proofs: tuple[Proof, ...] = ()
+    derivations: tuple[Derivation, ...] = ()
     parameters: Mapping[str, Fraction] = field(default_factory=dict)
     reading: Reading | None = None
     pair: AdjacentPair | None = None
@@ -71,6 +75,7 @@ class Bounds:
             {**self.answers, **more.answers},
             self.reasons + more.reasons,
             more.proofs or self.proofs,
+            more.derivations or self.derivations,
             more.parameters or self.parameters,
             more.reading or self.reading,
             more.pair or self.pair,
@@ -151,6 +156,30 @@ def proofs_of(reading: Reading, claim: Claim | None, adjacency: str, answers: in
             return
     if refused and least == math.inf:
         raise InvalidSpec("; ".join(dict.fromkeys(refused)))
+
+
+def derived(
+    target: Target, claim: Claim | None, ways: Iterable[str], data: str | None, answers: int | None, words: str
+) -> Iterator[Bounds]:
+    """The bound by following two runs at once, for all datasets that differ in one of some ways."""
+    if target.source is None:
+        raise InvalidSpec(target.unread)
+    source = source_of(target.source, target.function)
+    if target.check is not None:
+        target.check()
+    found = [derive(source, way, target.parameters, data=data, answers=answers) for way in ways]
+    delta = DELTA if claim is None or claim.delta == 0.0 and not isinstance(claim, PureDP) else claim.delta
+    deltas = [0.0] if math.isfinite(max(each.epsilon_at(0.0) for each in found)) else [delta]
+    first = found[0]
+    number = "" if first.adjacency not in ADJACENCIES or first.data == "one number" else f"; {many_answers(first.answers)}"
+    kind = f"the data {first.data}{' of whole numbers' if first.whole else ''}"
+    at = f"; at {', '.join(f'{name} = {value!r}' for name, value in target.parameters.items())}" if target.parameters else ""
+    for delta in deltas:
+        epsilon = max(each.epsilon_at(delta) for each in found)
+        shown = None if claim is None else first.shown(claim)
+        scope = f"all inputs ({words}; {kind}{number}{at})"
+        bound = UpperBound(epsilon, delta, Label.PROVED, scope, Arithmetic.BALLS, "two runs followed at once", shows=shown)
+        yield Bounds((bound,), {bound: answers}, derivations=tuple(found))
 
 
 def check_unit(reading: Reading) -> None:

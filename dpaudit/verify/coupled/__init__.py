@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.verify.coupled.cases import MOVES, Case, Loops, cases
 from dpaudit.verify.coupled.executor import MOST_WAYS, Executor, NotShown, OtherKind, Raised, Script
 from dpaudit.verify.coupled.noise import Rng, Whole
 from dpaudit.verify.coupled.rules import Listed, Split
-from dpaudit.verify.coupled.spent import Spent
+from dpaudit.verify.coupled.spent import Spent, by_sample, root_above
 from dpaudit.verify.coupled.values import is_same
 from dpaudit.verify.language.source import ReadSource
 
@@ -24,32 +25,84 @@ DRAWS = frozenset("laplace normal gumbel exponential geometric random choice int
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way through the program, of one case: its steps by line, words and cost."""
+    """One way through the program, of one case of neighbours: its steps, each with its line, words and cost.
+
+    `chance`: with which the one record takes part in a sample, and `takes_part` whether it does here; `raised`: the
+    exception with which the way ends.
+    """
 
     case: str
     steps: tuple[tuple[int, str, Spent], ...]
-    chance: Fraction | None = None  # with which the one record takes part, and whether it does on this way
+    chance: Fraction | None = None
     takes_part: bool = True
     raised: str = ""
 
     @property
     def total(self) -> Spent:
         """What the way spends."""
-        total = Spent()
-        for _, _, one in self.steps:
-            total = Spent(total.pure + one.pure, total.gaussian + one.gaussian, total.squares + one.squares, total.delta + one.delta)
-        return total
+        return sum((spent for _, _, spent in self.steps), Spent())
 
 
-def derive(source: ReadSource, adjacency: str, parameters: Mapping[str, Any], *, kind: str | None = None, answers: int | None = None) -> tuple[Way, ...]:
-    """The ways of all cases. Raises `NotShown` where a rule is missing."""
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """What following two runs of a program at once shows: every way of every case, with what it spends.
+
+    It is for the parameters that are given, all datasets that differ as `adjacency` says, and `data`: "one number",
+    "an array", "a mapping" or "records"; `answers` of them, None for any number; `whole`: they are whole numbers.
+    """
+
+    source: str
+    function: str
+    adjacency: str
+    parameters: Mapping[str, Any]
+    data: str
+    answers: int | None
+    whole: bool
+    ways: tuple[Way, ...]
+
+    def epsilon_at(self, delta: float) -> float:
+        """The least epsilon found, rounded up, at which all ways are (epsilon, delta)-DP; infinite where there is none."""
+        return max(by_sample(total, chance, delta) for total, chance in self._totals())
+
+    def _totals(self) -> set[tuple[Spent, Fraction | None]]:
+        """What ways spend, with the chance that the record takes part in them where what it does without is nothing."""
+        idle = {way.case for way in self.ways if way.chance is not None and not way.takes_part and way.total != Spent()}
+        return {(way.total, way.chance if way.case not in idle else None) for way in self.ways}
+
+    def shown(self, claim: Claim) -> Claim | None:
+        """A claim of another form than (epsilon, delta) that follows, of the family of one that is asked about."""
+        totals = [total for total, chance in self._totals()]
+        if any(total.delta for total in totals) or isinstance(claim, PureDP | ApproximateDP):
+            return None
+        if isinstance(claim, RenyiDP):
+            return max((total.renyi(claim.order) for total in totals), key=lambda each: each.epsilon)
+        concentrated = ZeroConcentratedDP(max(total.rho for total in totals))
+        if any(total.pure for total in totals) or isinstance(claim, ZeroConcentratedDP):
+            return concentrated if isinstance(claim, ZeroConcentratedDP) else PureDP(self.epsilon_at(0.0))
+        return GaussianDP(max(root_above(total.gaussian) for total in totals))
+
+
+def derive(
+    source: ReadSource, adjacency: str, parameters: Mapping[str, Any], *, data: str | None = None, answers: int | None = None
+) -> Derivation:
+    """What following two runs at once shows of a function, at these parameters.
+
+    `adjacency` is a word of `MOVES` or `RECORDS`. Raises `NotShown` where no rule covers something.
+
+    >>> from dpaudit.verify.language.source import source_of
+    >>> count = source_of("def count(rows, rng, eps):\\n    return len(rows) + rng.laplace(scale=1 / eps)")
+    >>> derive(count, "add_or_remove_one", {"eps": 0.5}).epsilon_at(0.0)
+    0.5
+    """
     errors: list[NotShown] = []
-    kinds = (kind,) if kind else kinds_of(source.definition, adjacency in MOVES)
-    for each, whole in itertools.product(kinds, (False, True)):
+    kinds = (data,) if data else kinds_of(source.definition, adjacency in MOVES)
+    for kind, whole in itertools.product(kinds, (False, True)):
         if whole and not isinstance(errors[-1], Whole):
             continue  # nothing asked for it
         try:
-            return _every_way(source, adjacency, parameters, each, answers, whole)
+            ways = _every_way(source, adjacency, parameters, kind, answers, whole)
+            name = source.definition.name
+            return Derivation(source.text, name, adjacency, dict(parameters), kind, answers, whole, ways)
         except NotShown as error:
             errors.append(error)
     raise next((error for error in errors if not isinstance(error, OtherKind)), errors[0])
@@ -78,12 +131,11 @@ def _ways(source: ReadSource, parameters: Mapping[str, Any], case: Case) -> list
     while script is not None:
         raised = ""
         run = Executor(source)
-        rules = Loops(run)
+        run.rules = rules = Loops(run)
+        run.script = script
         rules.changed_axes.update(case.axes)
-        run.rules, run.script = rules, script
-        arguments = arguments_of(source.definition, parameters, case.data)
         try:
-            output = rules.look(run.call_definition(source.definition, [], arguments, None))
+            output = rules.look(run.call_definition(source.definition, [], arguments_of(source.definition, parameters, case.data), None))
             if not is_same(output):
                 raise run.refusal("an output that is not the same on both datasets", "add noise to each part")
         except Raised as error:
@@ -126,9 +178,11 @@ def arguments_of(definition: ast.FunctionDef, parameters: Mapping[str, Any], dat
     }
     rng = next((name for name in plain if name in RNG or name in drawing), None)
     names = [name for name in plain if name != rng and name not in parameters]
-    if not names:
-        raise NotShown(1, "a function without data", "write f(data, rng, parameters)")
-    found = {name: value for name, value in parameters.items() if name in plain}
+    strange = sorted(set(parameters) - set(plain))
+    if not names or strange:
+        what = f"a parameter {strange[0]!r}" if strange else "data"
+        raise NotShown(1, f"a function without {what}", "write f(data, rng, parameters), and give its parameters")
+    found = dict(parameters)
     found[names[0]] = data
     if rng is not None:
         found[rng] = Rng()

@@ -15,13 +15,12 @@ totals here (Rogers, Roth, Ullman & Vadhan 2016 say why they may depend on what 
 """
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass
 from fractions import Fraction
 from typing import Any
 
 from dpaudit.base.installed import flint
-from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.claims import Claim, RenyiDP
 from dpaudit.claims.rounding import above
 from dpaudit.verify.enclosure import BITS, ball, of_ball
 
@@ -31,19 +30,15 @@ HALVINGS = 60
 @dataclass(frozen=True, slots=True)
 class Spent:
     """The totals of a way: pure epsilon, the sum of (sensitivity/sigma)^2, of epsilon^2 of the pure steps, of deltas.
-
-    `sampled`: the chance with which the one record of the pair takes part, and all but it alike; None: it surely does.
     """
 
     pure: Fraction = Fraction(0)
     gaussian: Fraction = Fraction(0)
     squares: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
-    sampled: Fraction | None = None
 
-    def with_pure(self, epsilon: Fraction) -> "Spent":
-        """With one more pure step."""
-        return replace(self, pure=self.pure + epsilon, squares=self.squares + epsilon**2)
+    def __add__(self, other: "Spent") -> "Spent":
+        return Spent(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
 
     def epsilon_at(self, delta: float) -> float:
         """An epsilon, rounded up, such that the way is (epsilon, delta)-DP; infinite where there is none."""
@@ -69,15 +64,10 @@ class Spent:
         rho = (self.gaussian + self.squares) / 2
         return least(lambda epsilon: zcdp_delta(rho, epsilon) <= float(delta))
 
-    def claims(self) -> tuple[Claim, ...]:
-        """The claims of other forms that follow, rounded up."""
-        if self.delta or self.sampled is not None:
-            return ()
-        rho = above((self.gaussian + self.squares) / 2)
-        found: list[Claim] = [ZeroConcentratedDP(rho)] if rho else []
-        if self.gaussian and not self.pure:
-            found.append(GaussianDP(root_above(self.gaussian)))
-        return tuple(found)
+    @property
+    def rho(self) -> float:
+        """The rho of concentrated DP that follows, rounded up."""
+        return above((self.gaussian + self.squares) / 2)
 
     def renyi(self, order: float) -> Claim:
         """The Rényi claim at an order that follows: of Gaussian steps, and of pure ones as zCDP."""
@@ -142,7 +132,18 @@ def root_above(square: Fraction) -> float:
     return near if Fraction(near) ** 2 >= square else math.nextafter(near, math.inf)
 
 
-def worst(ways: Iterable[Spent], delta: float) -> Spent:
-    """Totals that no way exceeds."""
-    every = list(ways)
-    return Spent(*(max((getattr(each, name) for each in every), default=Fraction(0)) for name in ("pure", "gaussian", "squares", "delta")))
+def by_sample(total: Spent, chance: Fraction | None, delta: float) -> float:
+    """An epsilon at delta, rounded up, where the one record takes part with a chance only, and all but it alike.
+
+    With the record the output's law is p A + (1 - p) B, without it B: at most ln(1 + p (e^epsilon - 1)) at p delta
+    (Balle, Barthe & Gaboardi 2018, theorem 9).
+    """
+    if chance is None:
+        return total.epsilon_at(delta)
+    if not chance:
+        return 0.0
+    alone = total.epsilon_at(float(Fraction(delta) / chance))
+    if math.isinf(alone):
+        return alone
+    with flint().ctx.workprec(BITS):
+        return of_ball((1 + ball(chance) * (ball(Fraction(alone)).exp() - 1)).log()).upper

@@ -366,6 +366,8 @@ def check_together(known: Bounds) -> None:
     own = [each for each in known.uppers if each in known.answers]
     proved = [each for each in own if each.label is Label.PROVED]
     for each, bound in product((each for each in own if each.label is Label.EXACT_PAIR), proved):
+        if each.delta < bound.delta:
+            continue  # they do not meet
         if each.epsilon_lower is not None and each.epsilon_lower > bound.epsilon_upper:
             raise UnsoundAudit(
                 f"the exact loss {each.epsilon_lower!r} of {each.scope} is above the proved {bound.epsilon_upper!r} "

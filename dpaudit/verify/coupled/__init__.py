@@ -95,7 +95,7 @@ def derive(
     0.5
     """
     errors: list[NotShown] = []
-    kinds = (data,) if data else kinds_of(source.definition, adjacency in MOVES)
+    kinds = (data,) if data else kinds_of(source.definition, names_of(source.definition, parameters)[0], adjacency in MOVES)
     for kind, whole in itertools.product(kinds, (False, True)):
         if whole and not isinstance(errors[-1], Whole):
             continue  # nothing asked for it
@@ -151,9 +151,9 @@ def _ways(source: ReadSource, parameters: Mapping[str, Any], case: Case) -> list
     return ways
 
 
-def kinds_of(definition: ast.FunctionDef, of_answers: bool) -> tuple[str, ...]:
+def kinds_of(definition: ast.FunctionDef, data: str, of_answers: bool) -> tuple[str, ...]:
     """What the dataset may be, as the function uses it: a mapping where it asks for its items, or by its own keys."""
-    names = {arg.arg for arg in (*definition.args.posonlyargs, *definition.args.args)}
+    names = {data}
     iterated = set()
     for node in ast.walk(definition):
         match node:
@@ -170,6 +170,12 @@ def kinds_of(definition: ast.FunctionDef, of_answers: bool) -> tuple[str, ...]:
 
 def arguments_of(definition: ast.FunctionDef, parameters: Mapping[str, Any], data: Any) -> dict[str, Any]:
     """The arguments of the call: the dataset, the generator, the parameters."""
+    name, rng = names_of(definition, parameters)
+    return {**parameters, name: data, **({} if rng is None else {rng: Rng()})}
+
+
+def names_of(definition: ast.FunctionDef, parameters: Mapping[str, Any]) -> tuple[str, str | None]:
+    """What a function calls its dataset and its generator."""
     plain = [each.arg for each in (*definition.args.posonlyargs, *definition.args.args, *definition.args.kwonlyargs)]
     drawing = {
         node.func.value.id
@@ -182,8 +188,4 @@ def arguments_of(definition: ast.FunctionDef, parameters: Mapping[str, Any], dat
     if not names or strange:
         what = f"a parameter {strange[0]!r}" if strange else "data"
         raise NotShown(1, f"a function without {what}", "write f(data, rng, parameters), and give its parameters")
-    found = dict(parameters)
-    found[names[0]] = data
-    if rng is not None:
-        found[rng] = Rng()
-    return found
+    return names[0], rng

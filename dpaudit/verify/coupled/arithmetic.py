@@ -109,7 +109,7 @@ def power(one: Number, exponent: int) -> Number:
     result = Number(True, Span(ONE, ONE), STILL, True)
     for _ in range(exponent):
         result = multiply(result, one)
-    return result if exponent % 2 or result.moved != STILL else replace(result, span=Span(max(Fraction(0), result.span.low), result.span.high))
+    return result if exponent % 2 else replace(result, span=Span(max(Fraction(0), result.span.low), result.span.high))
 
 
 def monotone(one: Number, function: Callable[[float], float], steepest: Fraction | float = math.inf) -> Number:

@@ -22,7 +22,7 @@ from dpaudit.verify.coupled import arithmetic
 from dpaudit.verify.coupled.executor import MISSING, Contents, Executor, NotShown, Raised, Script, _Left
 from dpaudit.verify.coupled.functions import Calls
 from dpaudit.verify.coupled.noise import Axis, Rng
-from dpaudit.verify.coupled.rules import Listed, Split
+from dpaudit.verify.coupled.rules import ANY, Listed, Split
 from dpaudit.verify.coupled.spent import Spent
 from dpaudit.verify.coupled.values import (
     ALL,
@@ -31,15 +31,21 @@ from dpaudit.verify.coupled.values import (
     Both,
     Drawn,
     Grid,
+    ME,
+    NEW,
+    USER,
     Index,
     Noisy,
     Number,
+    Only,
+    Own,
     Place,
     Record,
     Span,
     Table,
     Truth,
     Unknown,
+    Users,
     Vector,
     is_number,
     is_same,
@@ -51,6 +57,7 @@ UP, DOWN = Span(Fraction(0), Fraction(1)), Span(Fraction(-1), Fraction(0))
 MOVES = {"all-differ": (UP | DOWN,), "one-differs": (UP, DOWN), "up": (UP,), "down": (DOWN,)}
 RECORDS = ("add_or_remove_one", "replace_one", "add_or_remove_user")
 MOST_CASES = 5_000
+MOST_ROWS = 16  # of a user, where the code bounds their number
 
 
 class RowAxis(Axis):
@@ -64,7 +71,7 @@ class Loops(Calls):
 
     def __init__(self, run: Executor) -> None:
         super().__init__(run)
-        self.rows, self.changed_axes, self.places = RowAxis(), {}, {}
+        self.rows, self.changed_axes, self.places, self.ones = RowAxis(), {}, {}, set[int]()
 
     # --- comprehensions -------------------------------------------------------------------------------------------
 
@@ -85,7 +92,7 @@ class Loops(Calls):
 
         before, clock = run.contents(), self.clock
         usual = self.check_own(made(items.usual), clock)
-        changed = [self.both(made, each) for each in items.changed]
+        changed = [self.check_own(self.both(made, each), clock) for each in items.changed]
         extra = items.extra
         if extra is not None:
             extra = extra[0], self.alone(extra[0], lambda: made(items.extra[1]))  # type: ignore[index]
@@ -188,6 +195,24 @@ class Loops(Calls):
             run.frame[name] = Unknown(False)
         return True
 
+    def rows_of_users(self, node: ast.For, rows: Users) -> None:
+        """A loop over rows of users: usual ones, and one by one those of the user whom one run alone has."""
+        run = self.run
+        usual = lambda: run.turn(node, Record())
+        run.endless(usual)
+        for _ in range(MOST_ROWS):
+            if run.choose():
+                run.block(node.orelse)
+                return
+            before = run.contents()
+            entry = Record(False, (), rows.regions[run.choose(len(rows.regions))])
+            self.apart(node, MISSING if rows.second else entry, entry if rows.second else MISSING)
+            run.endless(usual)
+            if self.alike_contents(before, run.contents()):
+                run.block(node.orelse)  # as if the row were not there
+                return
+        raise run.refusal("rows of a user without a bound", "count the rows of each user, and leave out those beyond a bound")
+
     def one_turn(self, node: ast.For, entry: Any) -> bool:
         """A turn of both runs; whether the loop goes on."""
         try:
@@ -214,7 +239,7 @@ class Loops(Calls):
         """What everything holds after a turn of one run: numbers as what was added to what they were."""
         run = self.run
         before = run.contents()
-        tokens = {key: (container, self.marked(key, held)) for key, (container, held) in before.items()}
+        tokens = {key: (container, self.marked(key, held, second)) for key, (container, held) in before.items()}
         run.adopt(tokens)
 
         def turn() -> None:
@@ -234,13 +259,17 @@ class Loops(Calls):
         steps += bool(most)
         if any(end.how not in ("end", "continue") for end in ends) or len(self.steps) > steps:
             raise run.refusal("a loop that one record may end", "go over all records")
-        return ends[run.choose(len(ends))].contents
+        after = ends[run.choose(len(ends))].contents
+        self.ones |= set(after) - set(before)
+        return after
 
-    def marked(self, key: int, held: Any) -> Any:
+    def marked(self, key: int, held: Any, second: bool) -> Any:
         """What a container holds, each number as one to be counted from."""
 
         def mark(slot: Any, value: Any) -> Any:
             token = (key, slot)
+            if isinstance(value, Only):
+                return value.value if value.second is second else value
             if isinstance(value, Block) or isinstance(value, Grid):
                 return replace(value, start=token, added=Fraction(0)) if isinstance(value, Block) else value
             if not isinstance(value, Number) or type(value) is not Number:
@@ -253,12 +282,23 @@ class Loops(Calls):
 
     def moved_contents(self, key: int, held: Any, one: Any, two: Any) -> Any:
         """What a container holds once each run has made its turn."""
+        if key in self.ones:  # one run alone has it
+            return one if one != held else two
         if isinstance(held, dict):
             local = "(locals)" in held
-            if not local and not held.keys() == one.keys() == two.keys():
+            own = {}
+            for name in {**one, **two}:
+                old = held.get(name, MISSING)
+                if isinstance(name, Own) and (old is MISSING and not self.shared or isinstance(old, Only)):
+                    second = old.second if isinstance(old, Only) else name in two
+                    own[name] = Only(False, second, (two if second else one)[name])
+            if self.shared and ANY in held and NEW in {**one, **two} and NEW not in held:
+                held = {**held, NEW: held[ANY]}
+                one, two = ({NEW: held[ANY], **each} for each in (one, two))
+            if not local and not held.keys() | own == one.keys() | own == two.keys() | own:
                 raise self.run.refusal("a key that one record adds", "use public keys")
-            olds = {name: held.get(name, MISSING) for name in {**held, **one, **two}}
-            return {name: self.moved_value((key, name), old, one.get(name, old), two.get(name, old), local) for name, old in olds.items()}
+            olds = {name: held.get(name, MISSING) for name in {**held, **one, **two} if name not in own}
+            return own | {name: self.moved_value((key, name), old, one.get(name, old), two.get(name, old), local) for name, old in olds.items()}
         if isinstance(held, list) and len(held) == len(one) == len(two):
             return [self.moved_value((key, place), old, a, b, False) for place, (old, a, b) in enumerate(zip(held, one, two, strict=True))]
         if held == one == two:
@@ -350,9 +390,12 @@ def cases(adjacency: str, kind: str, answers: int | None, whole: bool, points: M
     regions = list(_regions(points))
     axis = Axis()
     usual: Any = Record()
+    if adjacency == "add_or_remove_user" and kind != "a mapping":
+        named = {path: Place(True, ME) for path in USER}
+        every = tuple({**region, **named} for region in regions)
+        yield from (Case(f"rows of one user {'added' if second else 'removed'}", Users(False, second, every)) for second in (True, False))
+        return
     if adjacency == "add_or_remove_user":
-        if kind != "a mapping":
-            raise NotShown(1, "rows of users in any order", "take a mapping from each user to the rows")
         usual = Vector(usual=Record(), axis=Axis())
     if adjacency == "replace_one":
         for one, two in itertools.product(regions, repeat=2):

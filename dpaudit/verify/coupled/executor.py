@@ -21,7 +21,7 @@ import numpy as np
 
 from dpaudit.base.quoting import clean
 from dpaudit.errors import DpAuditError
-from dpaudit.verify.coupled.values import ABSTRACT, Grid, Number, Truth, Unknown, Vector, is_plain, is_same, parts
+from dpaudit.verify.coupled.values import ABSTRACT, Grid, Number, Only, Rest, Truth, Unknown, Users, Vector, is_plain, is_same, parts
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.language.source import ReadSource
 
@@ -248,9 +248,9 @@ class Executor:
             value = waiting.pop()
             if isinstance(value, Function) and value.frame is not None:
                 waiting.append(value.frame)
-            if id(value) in found or not isinstance(value, list | dict | tuple | set | Grid):
+            if id(value) in found or not isinstance(value, list | dict | tuple | set | Grid | Only):
                 continue
-            if not isinstance(value, tuple):
+            if not isinstance(value, tuple | Only):
                 found[id(value)] = value, copy.copy(value.items if isinstance(value, Grid) else value)
             waiting += parts(value)
         return found
@@ -297,6 +297,17 @@ class Executor:
     def statement(self, node: ast.stmt) -> None:
         """Executes a statement."""
         match node:
+            case ast.Assign(
+                targets=[ast.Subscript(value=ast.Name() as owner, slice=index)],
+                value=ast.BinOp(
+                    left=ast.Call(func=ast.Attribute(value=ast.Name() as same, attr="get"), args=[key, start], keywords=[]),
+                    op=ast.Add() as op,
+                    right=more,
+                ),
+            ) if self.rules is not None and ast.dump(owner) == ast.dump(same) and ast.dump(index) == ast.dump(key):
+                container, place = self.value(owner), self.value(index)  # c[k] = c.get(k, start) + more
+                if not isinstance(container, dict) or not self.rules.adds_somewhere(container, place, op, more, start):
+                    self.store(container, place, self.value(node.value))  # type: ignore[attr-defined]
             case ast.Assign(targets=targets, value=value):
                 result = self.value(value)
                 for target in targets:
@@ -361,7 +372,7 @@ class Executor:
         if isinstance(target, ast.Subscript):
             owner, index = self.value(target.value), self.value(target.slice)
             if self.rules is None or not self.rules.adds_somewhere(owner, index, op, value):
-                index = index if self.rules is None else self.rules.known_index(owner, index)
+                index = index if self.rules is None else self.rules.key(owner, index)
                 before = self.entry(owner, index)
                 self.store(owner, index, self.binary(op, before, self.value(value)))
             return
@@ -435,7 +446,11 @@ class Executor:
 
     def loop(self, node: ast.For) -> None:
         """A `for` loop: turn by turn over what is known, by cases over the entries of a dataset."""
-        items = self.items(self.value(node.iter))
+        value = self.value(node.iter)
+        if isinstance(value, Users):
+            self.rules.rows_of_users(node, value)
+            return
+        items = self.items(value)
         if isinstance(items, Vector):
             if not self.rules.appended(node, items) and not self.rules.winner_loop(node, items):
                 self.rules.loop(node, items)
@@ -762,6 +777,10 @@ class Executor:
 
     def call(self, node: ast.Call) -> Any:
         """What a call returns."""
+        if self.rules is not None:
+            chosen = self.rules.index_of_largest(node)
+            if chosen is not None:
+                return chosen
         function = self.value(node.func)
         args = self.several(node.args)
         if any(each.arg is None for each in node.keywords):
@@ -792,6 +811,8 @@ class Executor:
     def entry(self, owner: Any, index: Any) -> Any:
         """owner[index]."""
         if isinstance(owner, PLAIN_TYPES) and is_plain(index) and not isinstance(owner, np.ndarray):
+            if isinstance(owner, list | dict) and any(isinstance(each, Rest) for each in owner) and not (isinstance(owner, dict) and index in owner):
+                return self.rules.entry(owner, index)
             return self.plain(operator.getitem, owner, index)
         if is_plain(owner) and is_plain(index):
             return self.plain(operator.getitem, owner, index)

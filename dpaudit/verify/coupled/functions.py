@@ -17,7 +17,7 @@ import numpy as np
 from dpaudit.verify.coupled import arithmetic
 from dpaudit.verify.coupled.executor import MISSING, Executor, Function, OtherKind, Raised
 from dpaudit.verify.coupled.noise import Axis, Rng, is_settled, terms_of
-from dpaudit.verify.coupled.rules import Values
+from dpaudit.verify.coupled.rules import ANY, Values
 from dpaudit.verify.coupled.values import (
     ALL,
     AT_LEAST_0,
@@ -32,7 +32,9 @@ from dpaudit.verify.coupled.values import (
     NoisyVector,
     Norm,
     Number,
+    Only,
     Order,
+    Own,
     Record,
     Rest,
     Span,
@@ -180,19 +182,25 @@ class Calls(Values):
     def of_container(self, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Methods of lists, dictionaries and sets, with whatever is in them."""
         if isinstance(owner, dict) and name in ("get", "setdefault", "pop") and args and not is_plain(args[0]):
-            if name == "get" and isinstance(args[0], Record) and args[0].region is not None:
-                there = self.inside(args[0], list(owner))
-                return self.entry(owner, args[0]) if there else (args[1] if len(args) > 1 else None)
+            key, default = self.key(owner, args[0]), args[1] if len(args) > 1 else None
+            if name == "get" and is_plain(key):
+                return owner.get(key, default)
+            if name == "setdefault" and is_plain(key):
+                return owner.setdefault(key, default)
+            others = [owner[each] for each in self.others(owner)]
+            if name != "pop" and is_same(args[0]) and is_same([*others, default]):
+                if name == "setdefault":
+                    self.store(owner, args[0], Unknown())
+                return Unknown()
             return self.refused(name)
         if name == "extend" and isinstance(args[0], Vector | Grid | Unknown):
             owner.extend(self.run.known_items(args[0]))
             return None
         if name in ("index", "count") and not (is_plain(owner) and is_plain(args)):
             return self.by_rule(name, [owner, *args], kwargs)
-        if name in ("items", "values", "keys") and any(isinstance(key, Rest) for key in owner):
-            if is_same(self.look(owner)):
-                return Unknown()
-            return self.refused(name)
+        if name in ("items", "values", "keys") and any(isinstance(key, Rest | Own) for key in owner):
+            part = {"items": lambda key, value: (key, value), "values": lambda key, value: value, "keys": lambda key, value: key}[name]
+            return replace(self.of_keys(owner, part), axis=Axis())
         found = self.run.plain(getattr(owner, name), *args, **kwargs)
         return list(found) if name in ("items", "keys", "values") else found
 
@@ -206,6 +214,10 @@ class Calls(Values):
                 return self.counted(value.axis, 1, Number(True, Span(Fraction(1), Fraction(1)), whole=True))
             change = Fraction(1) if value.extra[0] else Fraction(-1)
             return Number(True, AT_LEAST_0, Span(change, change), True, axis=value.axis)
+        if isinstance(value, dict) and any(isinstance(each, Rest | Own) for each in value):
+            sides = [each.second for each in value.values() if isinstance(each, Only)]
+            moved = STILL if not sides else Span(Fraction(sides[0]), Fraction(sides[0])) if sides[0] else Span(Fraction(-1), Fraction(-1))
+            return Number(True, AT_LEAST_0, moved, True)
         if isinstance(value, Grid | list | dict | tuple | set) and not any(isinstance(each, Rest) for each in parts(value)):
             return len(value.items) if isinstance(value, Grid) else len(value)
         if isinstance(value, Number):
@@ -324,7 +336,25 @@ class Calls(Values):
     def _astype(self, value: Any, kind: Any) -> Any:
         return value if isinstance(kind, Function) and kind.name in ("float", "numpy.float64") else NotImplemented
 
+    def of_keys(self, owner: dict[Any, Any], part: Callable[[Any, Any], Any]) -> Vector:
+        """The keys of a dictionary that are the data's, and what they lead to; in the order of the data (`ordered` not)."""
+        usual, changed, extra = MISSING, [], None
+        for key, value in owner.items():
+            if isinstance(value, Only):
+                extra = value.second, part(key, value.value)
+            elif is_same(value):
+                usual = part(key, value) if usual is MISSING else self.join(usual, part(key, value))
+            else:
+                changed.append(part(key, value))
+        if usual is MISSING:
+            usual = part(ANY, changed[0] if changed else Number())
+        return Vector(usual=usual, changed=tuple(changed), extra=extra, ordered=not changed)
+
     def _sorted(self, value: Any, key: Any = None, reverse: bool = False) -> Any:
+        if isinstance(value, dict) and key is None:
+            value = self.of_container(value, "keys", [], {})
+        if isinstance(value, Vector) and key is None and (not value.ordered or isinstance(value.usual, Rest)):
+            return replace(value, ordered=True)
         entries = self.run.items(value)
         if key is not None and not isinstance(entries, Unknown) or isinstance(entries, Vector):
             found = self.keyed(entries, key)
@@ -337,9 +367,12 @@ class Calls(Values):
         if isinstance(entries, Vector):
             if entries.extra is not None:
                 return None
-            entries = [entries.usual, *entries.changed]
-        clock = self.clock
-        return list(entries) if key is None else [self.check_own(self.run.apply(key, [each], {}), clock) for each in entries]
+            entries = (entries.usual, *entries.changed)
+        clock, own = self.clock, len(entries) if isinstance(entries, list) else None
+        if key is None:
+            return list(entries)
+        found = [self.run.apply(key, [each], {}) for each in entries]
+        return found if own is not None else [self.check_own(each, clock) for each in found]
 
     # --- rules: numbers ---------------------------------------------------------------------------------------------
 
@@ -623,8 +656,18 @@ class Calls(Values):
         entries = self.noisy_entries(value) if isinstance(value, NoisyVector) else self.keyed(self.run.items(value), None)
         return NotImplemented if entries is None else Order(entries)
 
-    def _index(self, value: Any, wanted: Any) -> Any:
-        return NotImplemented
+    def index_of_largest(self, node: ast.Call) -> Any:
+        """`v.index(max(v))`: the place of the largest, where the noise of v was not looked at; None for other calls."""
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name), attr="index"),
+                args=[ast.Call(func=ast.Name(id="max" | "min" as pick), args=[ast.Name(id=inner)], keywords=[])],
+                keywords=[],
+            ) if name == inner:
+                value = self.run.name(name)
+                found = self._argmax(value, pick == "min") if isinstance(value, list | Vector) else NotImplemented
+                return None if found is NotImplemented else found
+        return None
 
     # --- rules: norms -----------------------------------------------------------------------------------------------
 

@@ -28,8 +28,11 @@ from dpaudit.verify.coupled.values import (
     Index,
     Noisy,
     NoisyVector,
+    NEW,
     Norm,
     Number,
+    Only,
+    Own,
     Place,
     Record,
     Rest,
@@ -37,6 +40,7 @@ from dpaudit.verify.coupled.values import (
     Table,
     Truth,
     Unknown,
+    Users,
     Vector,
     is_number,
     is_plain,
@@ -313,6 +317,9 @@ class Values(Ledger):
             found = self.by_chance(op, left, right)
             if found is not None:
                 return found
+        left, right = self.exact(left), self.exact(right)
+        if is_plain(left) and is_plain(right):
+            return self.run.compared(op, left, right)
         for one, two, swapped in ((left, right, False), (right, left, True)):
             if isinstance(one, Number) and one.size_of is not None and is_number(two):
                 for value in (two, -two):
@@ -327,6 +334,12 @@ class Values(Ledger):
         if isinstance(op, ast.Eq | ast.NotEq) and (one is None) is not (two is None) and is_plain(left if one is None else right):
             return isinstance(op, ast.NotEq)
         return self.decided(Truth(is_same(left) and is_same(right)))
+
+    @staticmethod
+    def exact(value: Any) -> Any:
+        """A part of the one record as the value that it is known to be."""
+        place = value.region.get(value.path) if isinstance(value, Record) and value.region is not None else None
+        return place.value if place is not None and place.exactly else value
 
     def by_chance(self, op: ast.cmpop, left: Any, right: Any) -> Any:
         """What noise decides for an entry that one run alone has: a coin, or nearly always no."""
@@ -429,6 +442,10 @@ class Values(Ledger):
                 return self.look(value)
             case Table():
                 return self.indices(value.vector)
+            case Users():
+                raise self.run.refusal("rows of users in any order", "go over them by one loop that counts the rows of each user")
+            case Vector() if not value.ordered:
+                raise self.run.refusal("keys in the order of the data", "go over sorted(...) of them")
             case Vector():
                 return value
             case Number() | Truth() | Drawn() | Noisy() | Block():
@@ -473,6 +490,8 @@ class Values(Ledger):
             if isinstance(index, Grid) and is_plain(index.items):
                 return Grid([self.entry(owner, each) for each in np.flatnonzero(index.items)] if all(isinstance(i, bool | np.bool_) for i in index.items) else [self.entry(owner, each) for each in index.items])
             owner = owner.items
+        if isinstance(owner, dict) and isinstance(index, Rest) and index in owner:
+            return owner[index]
         if isinstance(owner, dict | list | tuple) and isinstance(index, Record | Number | Both):
             return self.chosen_entry(owner, index)
         if is_same(self.look(owner)) and is_same(self.look(index)):
@@ -548,13 +567,20 @@ class Values(Ledger):
                 return Unknown() if not owner else functools.reduce(self.join, owner)
             return owner[self.one_of(index, len(owner))]
         if isinstance(index, Record) and index.region is not None and isinstance(owner, dict):
-            for key in owner:
-                if self.run.compared(ast.Eq(), index, key) is True:
-                    return owner[key]
+            key = self.key(owner, index)
+            if key in owner:
+                return owner[key]
             raise self.run.refusal("a key of the record that the dictionary does not have", "check it with `in` first")
         if is_same(owner) and is_same(index):
             return Unknown()
         raise self.run.refusal("an entry chosen by data", "choose by public or noisy values")
+
+    @staticmethod
+    def others(owner: Any) -> list[Any]:
+        """The places and keys that are not those of one run alone."""
+        if isinstance(owner, dict):
+            return [key for key, value in owner.items() if not isinstance(value, Only)]
+        return list(range(len(owner)))
 
     def one_of(self, index: Number, length: int) -> int:
         """Which of the places an index is: every one that it may be is followed."""
@@ -566,22 +592,42 @@ class Values(Ledger):
         low, high = math.ceil(low), math.floor(high)
         return low + self.run.choose(high - low + 1)
 
-    def known_index(self, owner: Any, index: Any) -> Any:
-        """The one place that an index is, where one run alone has it: each that it may be is followed."""
+    def key(self, owner: Any, index: Any) -> Any:
+        """The one place or key that an index is, where one run alone has it: each that it may be is followed."""
+        if isinstance(index, Record) and index.region is not None and isinstance(owner, dict):
+            for key in owner:
+                if is_plain(key) and not isinstance(key, Own) and self.run.compared(ast.Eq(), index, key) is True:
+                    return key
+            place = index.region.get(index.path)
+            if place is not None and place.exactly and isinstance(place.value, Own):
+                return place.value
+            if self.shared is None:
+                self.shared = not self.run.choose()
+            if self.shared and NEW not in owner and ANY in owner:
+                value = owner[ANY]  # another record has it too
+                owner[NEW] = replace(value, start=(id(owner), NEW)) if isinstance(value, Number) else value
+            return NEW
         if self.single is not None and isinstance(index, Number) and isinstance(owner, list | Grid):
             return self.one_of(index, len(owner.items if isinstance(owner, Grid) else owner))
         return index
 
-    def adds_somewhere(self, owner: Any, index: Any, op: ast.operator, value: ast.expr) -> bool:
-        """owner[index] += more, where the runs share an index that is not known: each entry may be the one."""
+    shared: bool | None = None  # whether the value of the one record, no public one, is that of another record too
+
+    def adds_somewhere(self, owner: Any, index: Any, op: ast.operator, value: ast.expr, start: ast.expr | None = None) -> bool:
+        """owner[index] += value, where the runs share an index that is not known: each entry may be the one.
+
+        `start`: what an entry that is not there yet is taken for.
+        """
         known = isinstance(owner, dict | list | Grid) and not is_plain(index) and self.single is None and is_same(index)
         if not known or not isinstance(op, ast.Add | ast.Sub):
             return False
         more = self.look(self.run.value(value))
         if not is_same(more):
             raise self.run.refusal("data at a place that noise chose", "add noise first")
+        if start is not None and ANY not in owner:
+            owner[ANY] = self.run.binary(op, self.run.value(start), more)
         held = owner.items if isinstance(owner, Grid) else owner
-        for key in list(held) if isinstance(held, dict) else range(len(held)):
+        for key in self.others(held):
             held[key] = self.join(held[key], self.run.binary(op, held[key], more))
         return True
 
@@ -598,22 +644,15 @@ class Values(Ledger):
         if isinstance(owner, list) and isinstance(index, Number) and (self.single is not None or index.same and not is_same(value)):
             owner[self.one_of(index, len(owner))] = value
             return
-        if isinstance(owner, dict | list) and isinstance(index, Record) and index.region is not None:
-            for key in list(owner) if isinstance(owner, dict) else range(len(owner)):
-                if self.run.compared(ast.Eq(), index, key) is True:
-                    owner[key] = value
-                    return
-            raise self.run.refusal("a key that is the record's own", "use public keys")
-        value = self.look(value)
-        if isinstance(owner, dict | list) and is_same(index) and is_same(value):
-            for key in list(owner) if isinstance(owner, dict) else range(len(owner)):
-                owner[key] = self.join(owner[key], value)
-            if isinstance(owner, dict) and (not isinstance(index, Record) or not owner):
-                owner[ANY] = value if ANY not in owner else self.join(owner[ANY], value)
+        if isinstance(owner, dict) and isinstance(index, Record) and index.region is not None:
+            owner[self.key(owner, index)] = value
             return
-        if isinstance(owner, dict | list) and is_same(index) and isinstance(value, Number):
-            for key in list(owner) if isinstance(owner, dict) else range(len(owner)):
+        value = self.look(value)
+        if isinstance(owner, dict | list) and is_same(index) and (is_same(value) or isinstance(value, Number)):
+            for key in self.others(owner):
                 owner[key] = self.join(owner[key], value)
+            if isinstance(owner, dict) and ANY not in owner:
+                owner[ANY] = value
             return
         raise self.run.refusal("an entry of this", "keep values in lists and dictionaries with public keys")
 
@@ -747,6 +786,8 @@ class Values(Ledger):
                 return all(getattr(one, name) == getattr(two, name) for name in fields)
             case Block(), Block():
                 return all(getattr(one, name) == getattr(two, name) for name in ("size", "moved_1", "moved_2", "axis", "start"))
+            case Only(), Only():
+                return one.second == two.second and self.alike(one.value, two.value)
             case Truth(), Truth():
                 return one.same == two.same
             case Rest(), Rest():

@@ -187,6 +187,7 @@ class Vector(Unknown):
     axis: object = None
     most: int | None = None  # entries
     array: bool = False
+    ordered: bool = True  # alike in both runs: the keys of a dictionary come in the order of the data
     fresh: bool = False  # made by an operation: no other name means the same array
 
     def __post_init__(self) -> None:
@@ -209,6 +210,28 @@ class Table(Unknown):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "same", self.vector is not None and self.vector.same)
+
+
+@dataclass(frozen=True, eq=False)
+class Users(Unknown):
+    """Rows of users in any order; those of one user, as many as they are, only the first or the second run has."""
+
+    second: bool = False
+    regions: tuple[Mapping[tuple[Any, ...], Place], ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "same", False)
+
+
+@dataclass(frozen=True, eq=False)
+class Only(Unknown):
+    """In a dictionary: the value of a key that one run alone has; `second`: the second."""
+
+    second: bool = False
+    value: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "same", False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,6 +326,13 @@ class NoisyVector:
         return self
 
 
+class Own(str):
+    """The name of the user whose rows one run alone has (`ME`), or the value of a record that is no public one (`NEW`)."""
+
+
+ME, NEW = Own("the user"), Own("the value")
+USER = ((0,), ("user",), (".user",))  # where a row may name its user
+
 ABSTRACT = (Unknown, Drawn, Noisy, Grid, DrawnVector, NoisyVector, Order)
 
 
@@ -332,6 +362,8 @@ def parts(value: Any) -> Iterable[Any]:
             return [*value.keys(), *value.values()]
         case Grid():
             return value.items
+        case Only():
+            return (value.value,)
         case slice():
             return (value.start, value.stop, value.step)
     return ()

@@ -241,7 +241,7 @@ def test_only_its_own_door_knows_the_catalogue_and_only_the_plugin_pytest() -> N
     assert homes == {"catalogue": {"cli/catalogue.py"}, "pytest": {"pytest_plugin"}}
 
 
-VERIFY = ["deadline", "enclosure", "proof", "stored", "language", "replay"]
+VERIFY = ["deadline", "enclosure", "proof", "stored", "language", "coupled", "replay"]
 VERIFY += ["integrals", "witnesses", "alignment", "checker", "bracketing"]
 
 

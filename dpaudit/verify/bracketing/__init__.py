@@ -34,8 +34,6 @@ from dpaudit.verify.bracketing.targets import (
     target_named,
     target_of,
     value_of,
-    way_words,
-    words_of,
 )
 from dpaudit.verify.bracketing.upper import (
     PART,
@@ -130,11 +128,12 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
         )
     if adjacency is not None and not _settles(known, claim):
         kind, number = form_of(pair, adjacency in RECORDS)
-        following = derived(target, claim, way_words(adjacency), kind, None, words_of(adjacency))
+        kind = kind or (None if wanted.answers is None else "an array")
+        following = derived(target, claim, pair, adjacency, kind, None)
         known = known.attempt("two runs followed at once", following, PART)
         number = wanted.answers or (number if kind == "an array" else None)
         if number is not None and not _settles(known, claim):
-            following = derived(target, claim, way_words(adjacency), "an array", number, words_of(adjacency))
+            following = derived(target, claim, pair, adjacency, "an array", number)
             known = known.attempt("two runs followed at once", following, PART)
     if domain is not None:
         part = PART if wanted.runs or known.reading is not None else 1.0  # all of it where nothing is to follow

@@ -179,11 +179,6 @@ def target_named(reference: str, parameters: Mapping[str, Any], folder: str) -> 
     return Target(mechanism.name, mechanism, text, function, parameters, check=check)
 
 
-def way_words(adjacency: str) -> tuple[str, ...]:
-    """The ways of an adjacency, each of which is shown by itself."""
-    return WAYS.get(adjacency, (adjacency,))
-
-
 def form_of(pair: AdjacentPair | None, of_records: bool) -> tuple[str | None, int | None]:
     """What kind of data the datasets of a pair are, and how many answers; None where nothing says it."""
     if pair is None:
@@ -216,8 +211,13 @@ def exact_answers(what: str, data: Any) -> tuple[Fraction, ...]:
 
 
 def answers_of_pair(pair: AdjacentPair) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
-    """Both datasets of a pair as rationals. Raises `InvalidSpec`."""
-    return exact_answers("pair.first", pair.first), exact_answers("pair.second", pair.second)
+    """Both datasets of a pair as rationals; of mappings, the values of the same keys. Raises `InvalidSpec`."""
+    first, second = pair.first, pair.second
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        if list(first) != list(second):
+            raise InvalidSpec("pair must have the same keys on both sides, in the same order")
+        first, second = list(first.values()), list(second.values())
+    return exact_answers("pair.first", first), exact_answers("pair.second", second)
 
 
 def length_of(data: Any) -> int | None:

@@ -24,7 +24,8 @@ from dpaudit.results.bounds import Arithmetic, Bracket, Label, UpperBound, hair_
 from dpaudit.verify.alignment import Unproved, prove
 from dpaudit.verify.bracketing.targets import WAYS, Target, answers_of_pair, check_adjacent, check_form, words_of
 from dpaudit.verify.checker import check, epsilon
-from dpaudit.verify.coupled import Derivation, derive
+from dpaudit.verify.coupled import Derivation, derive, names_of
+from dpaudit.verify.coupled.tape import check_reading
 from dpaudit.verify.deadline import left_s, within
 from dpaudit.verify.enclosure import named, rational
 from dpaudit.verify.language import expression, read
@@ -113,11 +114,11 @@ def readings(
     program = read(target.source, name=target.function)
     if target.check is not None:
         target.check()
+    given = {**program.defaults, **target.parameters}
     unknown = [name for name in target.parameters if name not in program.parameters]
     if unknown:
         known = ", ".join(program.parameters) or "none"
         raise InvalidSpec(f"{program.name} has no parameter {unknown[0]!r}; it has: {known}")
-    given = {**program.defaults, **target.parameters}
     missing = [name for name in program.parameters if name not in given]
     if missing:
         raise InvalidSpec(f"{program.name} needs a value for {missing[0]!r}; give it in parameters")
@@ -129,6 +130,8 @@ def readings(
     yield Bounds(parameters=parameters)
     for pair in pairs:
         answers_of_pair(pair)  # raises for numbers that round otherwise than doubles
+    source = source_of(target.source, target.function)
+    check_reading(source, program, *names_of(source.definition, program.parameters), parameters)
     yield Bounds(reading=Reading(program, parameters))
     if isinstance(claim, str):
         expression(claim, program)  # raises for what this program's proofs cannot say
@@ -159,7 +162,7 @@ def proofs_of(reading: Reading, claim: Claim | None, adjacency: str, answers: in
 
 
 def derived(
-    target: Target, claim: Claim | None, ways: Iterable[str], data: str | None, answers: int | None, words: str
+    target: Target, claim: Claim | None, pair: AdjacentPair | None, adjacency: str, data: str | None, answers: int | None
 ) -> Iterator[Bounds]:
     """The bound by following two runs at once, for all datasets that differ in one of some ways."""
     if target.source is None:
@@ -167,6 +170,9 @@ def derived(
     source = source_of(target.source, target.function)
     if target.check is not None:
         target.check()
+    if pair is not None and data != "records":
+        answers_of_pair(pair)  # raises for numbers that round otherwise than doubles
+    ways = WAYS.get(adjacency, (adjacency,))
     found = [derive(source, way, target.parameters, data=data, answers=answers) for way in ways]
     delta = DELTA if claim is None or claim.delta == 0.0 and not isinstance(claim, PureDP) else claim.delta
     deltas = [0.0] if math.isfinite(max(each.epsilon_at(0.0) for each in found)) else [delta]
@@ -177,7 +183,7 @@ def derived(
     for delta in deltas:
         epsilon = max(each.epsilon_at(delta) for each in found)
         shown = None if claim is None else first.shown(claim)
-        scope = f"all inputs ({words}; {kind}{number}{at})"
+        scope = f"all inputs ({words_of(adjacency)}; {kind}{number}{at})"
         bound = UpperBound(epsilon, delta, Label.PROVED, scope, Arithmetic.BALLS, "two runs followed at once", shows=shown)
         yield Bounds((bound,), {bound: answers}, derivations=tuple(found))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -174,7 +174,7 @@ def arguments_of(definition: ast.FunctionDef, parameters: Mapping[str, Any], dat
     return {**parameters, name: data, **({} if rng is None else {rng: Rng()})}
 
 
-def names_of(definition: ast.FunctionDef, parameters: Mapping[str, Any]) -> tuple[str, str | None]:
+def names_of(definition: ast.FunctionDef, parameters: Iterable[str]) -> tuple[str, str | None]:
     """What a function calls its dataset and its generator."""
     plain = [each.arg for each in (*definition.args.posonlyargs, *definition.args.args, *definition.args.kwonlyargs)]
     drawing = {

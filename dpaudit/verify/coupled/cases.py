@@ -352,8 +352,10 @@ class Loops(Calls):
             case _:
                 return False
         run = self.run
+        if any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(p)):
+            return False
         chance, start = run.value(p), run.frame.get(name)
-        if not isinstance(run.value(draw.func.value), Rng) or type(start) is not int or not is_number(chance) or not 0 < chance < 1:  # type: ignore[attr-defined]
+        if type(run.value(draw.func.value)) is not Rng or type(start) is not int or not is_number(chance) or not 0 < chance < 1:  # type: ignore[attr-defined]
             return False
         drawn = self.made(Drawn("geometric", Fraction(chance), run.line))
         run.frame[name] = self.made(Noisy(start - 1, ((Fraction(1), drawn),)))

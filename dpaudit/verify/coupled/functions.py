@@ -42,6 +42,7 @@ from dpaudit.verify.coupled.values import (
     Truth,
     Unknown,
     Vector,
+    is_known,
     is_number,
     is_plain,
     is_same,
@@ -81,7 +82,7 @@ class Calls(Values):
         if isinstance(owner, Rng):
             if name == "shuffle":
                 raise run.refusal("a shuffle in place", "use rng.permutation")
-            return self.draw(name, args, kwargs)
+            return self.draw(name, args, kwargs) if type(owner) is Rng else run.plain(owner.draw, name, args, kwargs)
         if name.startswith("numpy.random."):
             return self.of_numpys_generator(name.removeprefix("numpy.random."), args, kwargs)
         if owner is not None:
@@ -91,7 +92,7 @@ class Calls(Values):
         short = short or name
         if short not in known:
             raise run.refusal(f"a call of `{name}`", "write what it does, or call a function of this module")
-        if is_plain(args) and is_plain(kwargs) and not any(isinstance(each, Function) and each.node is not None for each in (*args, *kwargs.values())):
+        if is_known(args) and is_known(kwargs) and not any(isinstance(each, Function) and each.node is not None for each in (*args, *kwargs.values())):
             return self.of_plain(function, args, kwargs)
         return self.by_rule(ALIKE.get(short, short), args, kwargs)
 
@@ -106,14 +107,16 @@ class Calls(Values):
         if any(isinstance(each, int) and abs(each) > 10**7 for each in args):
             raise self.run.refusal("a number this large", "give smaller parameters")
         args = [self.unwrapped(each) for each in args]
-        found = self.run.plain(own, *args, **kwargs)
+        found = self.run.plain(own, *args, **{name: self.unwrapped(each) for name, each in kwargs.items()})
         if isinstance(found, np.ndarray) and found.ndim == 1:
             return Grid(list(found))
         return list(found) if name in ("enumerate", "zip", "reversed") else found
 
     @staticmethod
     def unwrapped(value: Any) -> Any:
-        """An array of plain numbers as numpy's."""
+        """An array of plain numbers as numpy's; a type as itself."""
+        if isinstance(value, Function) and value.node is None and value.owner is None:
+            return {"int": int, "float": float, "bool": bool, "numpy.float64": np.float64, "numpy.int64": np.int64}.get(value.name, value)
         return np.array(value.items) if isinstance(value, Grid) else value
 
     def of_numpys_generator(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -161,11 +164,14 @@ class Calls(Values):
         """owner.name(...)"""
         if isinstance(owner, list | dict | set) and name in ("append", "add", "insert", "extend", "update", "setdefault", "get", "pop", "items", "keys", "values", "copy", "index", "count"):
             return self.of_container(owner, name, args, kwargs)
-        if is_plain(owner) and not isinstance(owner, Grid):
+        if is_known(owner):
             if name not in METHODS:
                 raise self.run.refusal(f"a call of the method `{name}`", "write what it does")
-            if is_plain(args) and is_plain(kwargs):
-                found = self.run.plain(getattr(owner, name), *map(self.unwrapped, args), **kwargs) if hasattr(owner, name) else self.missing(owner, name)
+            array = self.unwrapped(owner)
+            if is_known(args) and is_known(kwargs) and name not in ("copy", "astype"):
+                found = self.run.plain(getattr(array, name), *map(self.unwrapped, args), **kwargs) if hasattr(array, name) else self.missing(owner, name)
+                if isinstance(found, np.ndarray) and found.ndim == 1:
+                    return Grid(list(found))
                 return list(found) if isinstance(found, type({}.items()) | type({}.keys()) | type({}.values())) else found
         if isinstance(owner, Table) and name in ("items", "keys", "values"):
             vector = owner.vector
@@ -358,6 +364,9 @@ class Calls(Values):
         entries = self.run.items(value)
         if key is not None and not isinstance(entries, Unknown) or isinstance(entries, Vector):
             found = self.keyed(entries, key)
+            if found is not None and isinstance(entries, list) and is_plain(found):
+                order = sorted(range(len(found)), key=found.__getitem__, reverse=reverse is True)
+                return [entries[place] for place in order]
             if found is not None and is_same(entries if isinstance(entries, list) else entries.same or isinstance(entries.usual, Index)):
                 return Order(found, reverse is True)
         return NotImplemented
@@ -618,6 +627,8 @@ class Calls(Values):
         if key is not None:
             found = self.keyed(entries, key)
             items = entries if isinstance(entries, list) else [entries.usual]
+            if found and is_plain(found):
+                return items[found.index(self.run.plain(pick, found))]
             if found is not None and is_same(items) and self.largest(found, smallest=pick is min):
                 return Unknown()
             if found is not None and is_same(items) and is_same(self.look(found)):

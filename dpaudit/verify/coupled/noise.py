@@ -63,6 +63,10 @@ FREE = frozenset({"integers", "randint", "binomial", "poisson", "permutation", "
 class Rng:
     """The generator of the program."""
 
+    def draw(self, law: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """What a method gives where the draws are known; see `tape`."""
+        raise NotImplementedError
+
 
 class Whole(NotShown):
     """What is shown for whole answers alone."""

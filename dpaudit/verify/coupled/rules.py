@@ -32,6 +32,7 @@ from dpaudit.verify.coupled.values import (
     Norm,
     Number,
     Only,
+    Order,
     Own,
     Place,
     Record,
@@ -442,6 +443,8 @@ class Values(Ledger):
                 return self.look(value)
             case Table():
                 return self.indices(value.vector)
+            case Order():
+                raise self.run.refusal("a loop over an order", "take the first or the last k of it")
             case Users():
                 raise self.run.refusal("rows of users in any order", "go over them by one loop that counts the rows of each user")
             case Vector() if not value.ordered:

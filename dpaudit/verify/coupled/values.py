@@ -374,6 +374,11 @@ def is_plain(value: Any) -> bool:
     return not isinstance(value, ABSTRACT) and all(map(is_plain, parts(value)))
 
 
+def is_known(value: Any) -> bool:
+    """The same, of arrays too."""
+    return (isinstance(value, Grid) or not isinstance(value, ABSTRACT)) and all(map(is_known, parts(value)))
+
+
 def is_same(value: Any) -> bool:
     """Whether both runs have the same value; noise that nothing has looked at is not yet."""
     if isinstance(value, Unknown):

@@ -112,7 +112,11 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
             f"answers must be those of the pair, {length_of(pair.first)}, got {wanted.answers}; leave it out"
         )
     known = Bounds(wanted.uppers)
-    if adjacency not in RECORDS and (isinstance(wanted.claim, str) or adjacency is not None) or (domain is None and _is_of_answers(pair)):
+    if (
+        adjacency not in RECORDS
+        and (isinstance(wanted.claim, str) or adjacency is not None)
+        or (domain is None and _is_of_answers(pair))
+    ):
         read = readings(target, wanted.claim, () if pair is None else (pair,), wanted.answers)
         known = known.attempt("reading the source", read)
     claim = wanted.claim if isinstance(wanted.claim, Claim) else target.claim

@@ -162,7 +162,12 @@ def proofs_of(reading: Reading, claim: Claim | None, adjacency: str, answers: in
 
 
 def derived(
-    target: Target, claim: Claim | None, pair: AdjacentPair | None, adjacency: str, data: str | None, answers: int | None
+    target: Target,
+    claim: Claim | None,
+    pair: AdjacentPair | None,
+    adjacency: str,
+    data: str | None,
+    answers: int | None,
 ) -> Iterator[Bounds]:
     """The bound by following two runs at once, for all datasets that differ in one of some ways."""
     if target.source is None:
@@ -177,14 +182,22 @@ def derived(
     delta = DELTA if claim is None or claim.delta == 0.0 and not isinstance(claim, PureDP) else claim.delta
     deltas = [0.0] if math.isfinite(max(each.epsilon_at(0.0) for each in found)) else [delta]
     first = found[0]
-    number = "" if first.adjacency not in ADJACENCIES or first.data == "one number" else f"; {many_answers(first.answers)}"
+    number = (
+        "" if first.adjacency not in ADJACENCIES or first.data == "one number" else f"; {many_answers(first.answers)}"
+    )
     kind = f"the data {first.data}{' of whole numbers' if first.whole else ''}"
-    at = f"; at {', '.join(f'{name} = {value!r}' for name, value in target.parameters.items())}" if target.parameters else ""
+    at = (
+        f"; at {', '.join(f'{name} = {value!r}' for name, value in target.parameters.items())}"
+        if target.parameters
+        else ""
+    )
     for delta in deltas:
         epsilon = max(each.epsilon_at(delta) for each in found)
         shown = None if claim is None else first.shown(claim)
         scope = f"all inputs ({words_of(adjacency)}; {kind}{number}{at})"
-        bound = UpperBound(epsilon, delta, Label.PROVED, scope, Arithmetic.BALLS, "two runs followed at once", shows=shown)
+        bound = UpperBound(
+            epsilon, delta, Label.PROVED, scope, Arithmetic.BALLS, "two runs followed at once", shows=shown
+        )
         yield Bounds((bound,), {bound: answers}, derivations=tuple(found))
 
 

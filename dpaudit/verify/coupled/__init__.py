@@ -20,7 +20,9 @@ from dpaudit.verify.language.source import ReadSource
 
 MOST_SPLITS = 64
 RNG = ("rng", "random_state", "generator", "gen", "rs", "prng")
-DRAWS = frozenset("laplace normal gumbel exponential geometric random choice integers standard_normal standard_exponential permutation uniform".split())
+DRAWS = frozenset(
+    ["laplace", "normal", "gumbel", "exponential", "geometric", "random", "choice", "integers", "standard_normal", "standard_exponential", "permutation", "uniform"]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,12 @@ class Derivation:
 
 
 def derive(
-    source: ReadSource, adjacency: str, parameters: Mapping[str, Any], *, data: str | None = None, answers: int | None = None
+    source: ReadSource,
+    adjacency: str,
+    parameters: Mapping[str, Any],
+    *,
+    data: str | None = None,
+    answers: int | None = None,
 ) -> Derivation:
     """What following two runs at once shows of a function, at these parameters.
 
@@ -95,7 +102,9 @@ def derive(
     0.5
     """
     errors: list[NotShown] = []
-    kinds = (data,) if data else kinds_of(source.definition, names_of(source.definition, parameters)[0], adjacency in MOVES)
+    kinds = (
+        (data,) if data else kinds_of(source.definition, names_of(source.definition, parameters)[0], adjacency in MOVES)
+    )
     for kind, whole in itertools.product(kinds, (False, True)):
         if whole and not isinstance(errors[-1], Whole):
             continue  # nothing asked for it
@@ -135,7 +144,9 @@ def _ways(source: ReadSource, parameters: Mapping[str, Any], case: Case) -> list
         run.script = script
         rules.changed_axes.update(case.axes)
         try:
-            output = rules.look(run.call_definition(source.definition, [], arguments_of(source.definition, parameters, case.data), None))
+            output = rules.look(
+                run.call_definition(source.definition, [], arguments_of(source.definition, parameters, case.data), None)
+            )
             if not is_same(output):
                 raise run.refusal("an output that is not the same on both datasets", "add noise to each part")
         except Raised as error:
@@ -159,11 +170,16 @@ def kinds_of(definition: ast.FunctionDef, data: str, of_answers: bool) -> tuple[
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr="items" | "keys" | "values") if name in names:
                 return ("a mapping",)
-            case ast.For(target=ast.Name(id=key), iter=ast.Name(id=name)) | ast.comprehension(target=ast.Name(id=key), iter=ast.Name(id=name)):
+            case (
+                ast.For(target=ast.Name(id=key), iter=ast.Name(id=name))
+                | ast.comprehension(target=ast.Name(id=key), iter=ast.Name(id=name))
+            ):
                 iterated.add((name, key))
     for node in ast.walk(definition):
         match node:
-            case ast.Subscript(value=ast.Name(id=name), slice=ast.Name(id=key)) if name in names and (name, key) in iterated:
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Name(id=key)) if (
+                name in names and (name, key) in iterated
+            ):
                 return ("a mapping",)
     return ("one number", "an array") if of_answers else ("records",)
 
@@ -180,7 +196,10 @@ def names_of(definition: ast.FunctionDef, parameters: Iterable[str]) -> tuple[st
     drawing = {
         node.func.value.id
         for node in ast.walk(definition)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in DRAWS and isinstance(node.func.value, ast.Name)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in DRAWS
+        and isinstance(node.func.value, ast.Name)
     }
     rng = next((name for name in plain if name in RNG or name in drawing), None)
     names = [name for name in plain if name != rng and name not in parameters]

@@ -82,9 +82,13 @@ def whole_steps(one: Number, to_even: bool = False) -> Number:
         return one
     moved = one.moved
     if moved != STILL:
-        low, high = (end if math.isinf(end) else Fraction(f(end)) for end, f in zip(moved, (math.floor, math.ceil), strict=True))
+        low, high = (
+            end if math.isinf(end) else Fraction(f(end)) for end, f in zip(moved, (math.floor, math.ceil), strict=True)
+        )
         moved = Span(low, high) + UNIT if to_even else Span(low, high)
-    low, high = (end if math.isinf(end) else Fraction(f(end)) for end, f in zip(one.span, (math.floor, math.ceil), strict=True))
+    low, high = (
+        end if math.isinf(end) else Fraction(f(end)) for end, f in zip(one.span, (math.floor, math.ceil), strict=True)
+    )
     return Number(True, Span(low, high), moved, True)
 
 

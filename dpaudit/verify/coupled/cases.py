@@ -13,27 +13,24 @@ import ast
 import itertools
 import math
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.verify.coupled import arithmetic
-from dpaudit.verify.coupled.executor import MISSING, Contents, Executor, NotShown, Raised, Script, _Left
+from dpaudit.verify.coupled.executor import MISSING, Contents, Executor, NotShown, _Left
 from dpaudit.verify.coupled.functions import Calls
 from dpaudit.verify.coupled.noise import Axis, Rng
-from dpaudit.verify.coupled.rules import ANY, Listed, Split
-from dpaudit.verify.coupled.spent import Spent
+from dpaudit.verify.coupled.rules import ANY
 from dpaudit.verify.coupled.values import (
     ALL,
+    ME,
+    NEW,
     STILL,
+    USER,
     Block,
     Both,
     Drawn,
     Grid,
-    ME,
-    NEW,
-    USER,
     Index,
     Noisy,
     Number,
@@ -48,9 +45,7 @@ from dpaudit.verify.coupled.values import (
     Users,
     Vector,
     is_number,
-    is_same,
     number_of,
-    parts,
 )
 
 UP, DOWN = Span(Fraction(0), Fraction(1)), Span(Fraction(-1), Fraction(0))
@@ -78,6 +73,7 @@ class Loops(Calls):
     def comprehension(self, generator: ast.comprehension, items: Vector, element: Any) -> Any:
         """The list of what is made of each entry."""
         run = self.run
+
         def made(entry: Any) -> Any:
             run.assign(generator.target, entry)
             for test in generator.ifs:
@@ -104,11 +100,19 @@ class Loops(Calls):
                     extra = (each.first is MISSING, each.second if each.first is MISSING else each.first)
                 elif each.first is not MISSING or each.second is not MISSING:
                     raise run.refusal("such a selection", "select in one place")
-        changed = [each for each in changed if each is not MISSING and not (isinstance(each, Both) and MISSING in (each.first, each.second))]
+        changed = [
+            each
+            for each in changed
+            if each is not MISSING and not (isinstance(each, Both) and MISSING in (each.first, each.second))
+        ]
         if extra is not None and extra[1] is MISSING:
             extra = None
         if usual is MISSING:
-            usual = Number(True, STILL, STILL, True) if not changed and extra is None else self.like([*changed, *(extra or ())[1:]][0])
+            usual = (
+                Number(True, STILL, STILL, True)
+                if not changed and extra is None
+                else self.like([*changed, *(extra or ())[1:]][0])
+            )
         axis = items.axis if not generator.ifs else Axis()
         self.changed_axes[axis] = bool(changed)
         return Vector(usual=usual, changed=tuple(changed), extra=extra, axis=axis, most=items.most)
@@ -121,7 +125,16 @@ class Loops(Calls):
     def appended(self, node: ast.For, items: Vector) -> bool:
         """Whether a loop only appends one value a turn to a new list: that is a comprehension."""
         match node:
-            case ast.For(body=[ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[made], keywords=[]))], orelse=[]):
+            case ast.For(
+                body=[
+                    ast.Expr(
+                        value=ast.Call(
+                            func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[made], keywords=[]
+                        )
+                    )
+                ],
+                orelse=[],
+            ):
                 pass
             case _:
                 return False
@@ -174,14 +187,27 @@ class Loops(Calls):
         run = self.run
         given = {ast.unparse(each) for each in kept} if len(kept) == 2 else {"; ".join(map(ast.unparse, kept))}
         compares = [each for each in ast.walk(test) if isinstance(each, ast.Compare)]
-        bests = [each.comparators[0].id for each in compares if isinstance(each.comparators[0], ast.Name) and ast.unparse(each) == f"{noisy} > {each.comparators[0].id}"]
+        bests = [
+            each.comparators[0].id
+            for each in compares
+            if isinstance(each.comparators[0], ast.Name) and ast.unparse(each) == f"{noisy} > {each.comparators[0].id}"
+        ]
         if len(bests) != 1 or items.extra is not None:
             return False
         best = bests[0]
         start = run.frame.get(best, MISSING)
         first = {f"{index} == 0 or {noisy} > {best}", f"{best} is None or {noisy} > {best}", f"{noisy} > {best}"}
         begun = ast.unparse(test) in first and ("== 0" in ast.unparse(test) or start is None or start == -math.inf)
-        winners = {name for name in {*run.frame, index} if given in ({f"{best} = {noisy}", f"{name} = {index}"}, {f"{name}, {best} = ({index}, {noisy})"}, {f"{best}, {name} = ({noisy}, {index})"})}
+        winners = {
+            name
+            for name in {*run.frame, index}
+            if given
+            in (
+                {f"{best} = {noisy}", f"{name} = {index}"},
+                {f"{name}, {best} = ({index}, {noisy})"},
+                {f"{best}, {name} = ({noisy}, {index})"},
+            )
+        }
         if not begun or len(winners) != 1:
             return False
         entries, clock = [], self.clock
@@ -211,7 +237,9 @@ class Loops(Calls):
             if self.alike_contents(before, run.contents()):
                 run.block(node.orelse)  # as if the row were not there
                 return
-        raise run.refusal("rows of a user without a bound", "count the rows of each user, and leave out those beyond a bound")
+        raise run.refusal(
+            "rows of a user without a bound", "count the rows of each user, and leave out those beyond a bound"
+        )
 
     def one_turn(self, node: ast.For, entry: Any) -> bool:
         """A turn of both runs; whether the loop goes on."""
@@ -228,7 +256,10 @@ class Loops(Calls):
         """A turn for an entry that the first run has, and one for an entry that the second has, each alone."""
         run = self.run
         before = run.contents()
-        after = [self.turn_alone(node, entry, side) if entry is not MISSING else None for side, entry in ((False, first), (True, second))]
+        after = [
+            self.turn_alone(node, entry, side) if entry is not MISSING else None
+            for side, entry in ((False, first), (True, second))
+        ]
         result: Contents = {}
         for key, (container, held) in before.items():
             one, two = (each[key][1] if each is not None and key in each else held for each in after)
@@ -298,9 +329,15 @@ class Loops(Calls):
             if not local and not held.keys() | own == one.keys() | own == two.keys() | own:
                 raise self.run.refusal("a key that one record adds", "use public keys")
             olds = {name: held.get(name, MISSING) for name in {**held, **one, **two} if name not in own}
-            return own | {name: self.moved_value((key, name), old, one.get(name, old), two.get(name, old), local) for name, old in olds.items()}
+            return own | {
+                name: self.moved_value((key, name), old, one.get(name, old), two.get(name, old), local)
+                for name, old in olds.items()
+            }
         if isinstance(held, list) and len(held) == len(one) == len(two):
-            return [self.moved_value((key, place), old, a, b, False) for place, (old, a, b) in enumerate(zip(held, one, two, strict=True))]
+            return [
+                self.moved_value((key, place), old, a, b, False)
+                for place, (old, a, b) in enumerate(zip(held, one, two, strict=True))
+            ]
         if held == one == two:
             return held
         raise self.run.refusal("a list that one record makes longer", "release sums and counts")
@@ -311,7 +348,14 @@ class Loops(Calls):
         if one is old and two is old:
             return old
         if isinstance(old, Block | Grid) and (isinstance(one, Block) or isinstance(two, Block)):
-            far = [each.added if isinstance(each, Block) and each.start is not None else Fraction(0) if each is old else math.inf for each in (one, two)]
+            far = [
+                each.added
+                if isinstance(each, Block) and each.start is not None
+                else Fraction(0)
+                if each is old
+                else math.inf
+                for each in (one, two)
+            ]
             before = old.moved_2 if isinstance(old, Block) else Fraction(0)
             return Block(True, math.inf, math.inf, before + far[0] + far[1], self.rows)
         was = number_of(old) if not isinstance(old, bool) else None
@@ -345,7 +389,11 @@ class Loops(Calls):
         """`while rng.random() < p: k += 1` draws k from a geometric law."""
         match node:
             case ast.While(
-                test=ast.Compare(left=ast.Call(func=ast.Attribute(attr="random"), args=[], keywords=[]) as draw, ops=[ast.Lt()], comparators=[p]),
+                test=ast.Compare(
+                    left=ast.Call(func=ast.Attribute(attr="random"), args=[], keywords=[]) as draw,
+                    ops=[ast.Lt()],
+                    comparators=[p],
+                ),
                 body=[ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=ast.Constant(value=1))],
             ):
                 pass
@@ -355,7 +403,12 @@ class Loops(Calls):
         if any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(p)):
             return False
         chance, start = run.value(p), run.frame.get(name)
-        if type(run.value(draw.func.value)) is not Rng or type(start) is not int or not is_number(chance) or not 0 < chance < 1:  # type: ignore[attr-defined]
+        if (
+            type(run.value(draw.func.value)) is not Rng
+            or type(start) is not int
+            or not is_number(chance)
+            or not 0 < chance < 1
+        ):  # type: ignore[attr-defined]
             return False
         drawn = self.made(Drawn("geometric", Fraction(chance), run.line))
         run.frame[name] = self.made(Noisy(start - 1, ((Fraction(1), drawn),)))
@@ -384,7 +437,9 @@ class Case:
     axes: Mapping[Any, bool] = field(default_factory=dict)
 
 
-def cases(adjacency: str, kind: str, answers: int | None, whole: bool, points: Mapping[tuple[Any, ...], set[Any]]) -> Iterator[Case]:
+def cases(
+    adjacency: str, kind: str, answers: int | None, whole: bool, points: Mapping[tuple[Any, ...], set[Any]]
+) -> Iterator[Case]:
     """All of them; `whole`: answers are whole numbers."""
     if adjacency in MOVES:
         yield from _of_answers(adjacency, kind, answers, whole)
@@ -395,14 +450,21 @@ def cases(adjacency: str, kind: str, answers: int | None, whole: bool, points: M
     if adjacency == "add_or_remove_user" and kind != "a mapping":
         named = {path: Place(True, ME) for path in USER}
         every = tuple({**region, **named} for region in regions)
-        yield from (Case(f"rows of one user {'added' if second else 'removed'}", Users(False, second, every)) for second in (True, False))
+        yield from (
+            Case(f"rows of one user {'added' if second else 'removed'}", Users(False, second, every))
+            for second in (True, False)
+        )
         return
     if adjacency == "add_or_remove_user":
         usual = Vector(usual=Record(), axis=Axis())
     if adjacency == "replace_one":
         for one, two in itertools.product(regions, repeat=2):
             changed = Both(False, Record(False, (), one), Record(False, (), two))
-            yield Case(f"{_shown(one)} in the place of {_shown(two)}", Vector(usual=usual, changed=(changed,), axis=axis), {axis: True})
+            yield Case(
+                f"{_shown(one)} in the place of {_shown(two)}",
+                Vector(usual=usual, changed=(changed,), axis=axis),
+                {axis: True},
+            )
         return
     for region, second in itertools.product(regions, (True, False)):
         entry: Any = Record(False, (), region)
@@ -415,13 +477,17 @@ def cases(adjacency: str, kind: str, answers: int | None, whole: bool, points: M
 
 def _of_answers(adjacency: str, kind: str, answers: int | None, whole: bool) -> Iterator[Case]:
     for move in MOVES[adjacency]:
-        words = {UP: "an answer rises by up to 1", DOWN: "an answer falls by up to 1"}.get(move, "answers move by up to 1")
+        words = {UP: "an answer rises by up to 1", DOWN: "an answer falls by up to 1"}.get(
+            move, "answers move by up to 1"
+        )
         moved, still = Number(True, ALL, move, whole), Number(whole=whole)
         if kind == "one number":
             yield Case(words, moved)
         elif answers is not None and adjacency == "one-differs":
             for place in range(answers):
-                yield Case(f"{words}, that at {place}", Grid([moved if each == place else still for each in range(answers)]))
+                yield Case(
+                    f"{words}, that at {place}", Grid([moved if each == place else still for each in range(answers)])
+                )
         elif answers is not None:
             yield Case(words, Grid([replace(moved) for _ in range(answers)]))
         else:

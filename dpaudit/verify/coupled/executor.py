@@ -12,7 +12,7 @@ import copy
 import functools
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +21,20 @@ import numpy as np
 
 from dpaudit.base.quoting import clean
 from dpaudit.errors import DpAuditError
-from dpaudit.verify.coupled.values import ABSTRACT, Grid, Number, Only, Rest, Truth, Unknown, Users, Vector, is_plain, is_same, parts
+from dpaudit.verify.coupled.values import (
+    ABSTRACT,
+    Grid,
+    Number,
+    Only,
+    Rest,
+    Truth,
+    Unknown,
+    Users,
+    Vector,
+    is_plain,
+    is_same,
+    parts,
+)
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.language.source import ReadSource
 
@@ -65,7 +78,23 @@ ORDERS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.In: lambda left, right: left in right,
     ast.NotIn: lambda left, right: left not in right,
 }
-PLAIN_TYPES = (int, float, bool, str, bytes, type(None), tuple, list, dict, set, frozenset, range, slice, np.ndarray, np.generic)
+PLAIN_TYPES = (
+    int,
+    float,
+    bool,
+    str,
+    bytes,
+    type(None),
+    tuple,
+    list,
+    dict,
+    set,
+    frozenset,
+    range,
+    slice,
+    np.ndarray,
+    np.generic,
+)
 
 
 class NotShown(DpAuditError):
@@ -154,7 +183,9 @@ class Executor:
         self.steps = 0
         self.constants = {name: ast.literal_eval(node) for name, node in source.constants.items()}
 
-    def call_definition(self, node: ast.FunctionDef | ast.Lambda, args: list[Any], kwargs: dict[str, Any], outer: Any) -> Any:
+    def call_definition(
+        self, node: ast.FunctionDef | ast.Lambda, args: list[Any], kwargs: dict[str, Any], outer: Any
+    ) -> Any:
         """What a function of the source returns."""
         if len(self.frames) > MOST_DEEP:
             raise self.refusal("calls within calls", "write it without recursion")
@@ -163,18 +194,26 @@ class Executor:
             raise self.refusal("an open list of parameters", "name each parameter")
         names = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
         frame = dict(zip(names, args, strict=False))
-        if len(args) > len(names) or set(frame) & set(kwargs) or set(kwargs) - {*names, *(a.arg for a in arguments.kwonlyargs)}:
+        if (
+            len(args) > len(names)
+            or set(frame) & set(kwargs)
+            or set(kwargs) - {*names, *(a.arg for a in arguments.kwonlyargs)}
+        ):
             raise Raised("TypeError")
         frame.update(kwargs)
         defaults = [*zip(names[len(names) - len(arguments.defaults) :], arguments.defaults, strict=True)]
-        defaults += [(a.arg, value) for a, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value]
+        defaults += [
+            (a.arg, value) for a, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value
+        ]
         for name, value in defaults:
             if name not in frame:
                 frame[name] = ast.literal_eval(value) if not isinstance(value, ast.Name) else self.name(value.id)
         if {*names, *(a.arg for a in arguments.kwonlyargs)} - set(frame):
             raise Raised("TypeError")
         frame["(outer)"] = outer
-        frame["(locals)"] = frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+        frame["(locals)"] = frozenset(
+            n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        )
         self.frames.append(frame)
         depth, line = len(self.frames), self.line
         try:
@@ -236,7 +275,9 @@ class Executor:
                 self.adopt(start)
                 spends |= self.rules.undo(mark)
                 if len(ends) > MOST_WAYS:
-                    raise self.refusal(f"more than {MOST_WAYS} ways through the code", "decide less by noise, or audit it")
+                    raise self.refusal(
+                        f"more than {MOST_WAYS} ways through the code", "decide less by noise, or audit it"
+                    )
                 script = script.next()
         return ends, spends
 
@@ -300,7 +341,9 @@ class Executor:
             case ast.Assign(
                 targets=[ast.Subscript(value=ast.Name() as owner, slice=index)],
                 value=ast.BinOp(
-                    left=ast.Call(func=ast.Attribute(value=ast.Name() as same, attr="get"), args=[key, start], keywords=[]),
+                    left=ast.Call(
+                        func=ast.Attribute(value=ast.Name() as same, attr="get"), args=[key, start], keywords=[]
+                    ),
                     op=ast.Add() as op,
                     right=more,
                 ),
@@ -525,7 +568,9 @@ class Executor:
                 stays = End("end", None, self.joined([before, *broken]))
                 self.resume([stays, *(end for end in ends if end.how in ("return", "raise"))])
                 return
-        raise self.refusal("a loop in which what is known changes at every turn", "keep public bounds on what it carries")
+        raise self.refusal(
+            "a loop in which what is known changes at every turn", "keep public bounds on what it carries"
+        )
 
     # --- expressions ----------------------------------------------------------------------------------------------
 
@@ -610,7 +655,11 @@ class Executor:
         if full in ("numpy.random", "numpy.linalg"):
             return Module(full)
         value = getattr({"numpy": np, "math": math, "numpy.linalg": np.linalg}.get(module.name), name, None)
-        return value if isinstance(value, int | float) else Function(full.replace("math.", "numpy.") if full in SAME_IN_NUMPY else full)
+        return (
+            value
+            if isinstance(value, int | float)
+            else Function(full.replace("math.", "numpy.") if full in SAME_IN_NUMPY else full)
+        )
 
     def plain(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """What Python makes of plain values; its exceptions are those of both runs."""
@@ -624,7 +673,9 @@ class Executor:
         except (MemoryError, RecursionError) as error:
             raise self.refusal(f"a {type(error).__name__}", "give smaller parameters") from None
         except (TypeError, AttributeError) as error:
-            raise self.refusal(f"what raises {type(error).__name__} ({clean(error, 100)})", "use values of the right type") from None
+            raise self.refusal(
+                f"what raises {type(error).__name__} ({clean(error, 100)})", "use values of the right type"
+            ) from None
         except Exception as error:
             raise Raised(type(error).__name__) from None
 
@@ -645,7 +696,11 @@ class Executor:
         for op, right in zip(ops, comparators, strict=True):
             other = self.value(right)
             found = self.compared(op, value, other)
-            if not isinstance(found, Truth | Unknown) and not isinstance(found, np.ndarray | Grid | Vector) and not found:
+            if (
+                not isinstance(found, Truth | Unknown)
+                and not isinstance(found, np.ndarray | Grid | Vector)
+                and not found
+            ):
                 return False
             result = found if result is True else self.rules.both_true(result, found)
             value = other
@@ -656,7 +711,12 @@ class Executor:
         if is_plain(left) and is_plain(right):
             return self.plain(ORDERS[type(op)], left, right)
         if isinstance(op, ast.Is | ast.IsNot) and (left is None or right is None):
-            return isinstance(op, ast.IsNot) if not isinstance(left if right is None else right, Unknown) or isinstance(left if right is None else right, Number | Truth | Vector) else Truth(is_same([left, right]))
+            return (
+                isinstance(op, ast.IsNot)
+                if not isinstance(left if right is None else right, Unknown)
+                or isinstance(left if right is None else right, Number | Truth | Vector)
+                else Truth(is_same([left, right]))
+            )
         return self.rules.compared(op, left, right)
 
     def joint(self, every: bool, values: list[ast.expr]) -> Any:
@@ -794,7 +854,11 @@ class Executor:
         if isinstance(function, Function) and function.node is not None:
             return self.call_definition(function.node, args, kwargs, function.frame)
         if isinstance(function, Function):
-            found = self.rules.call(self, function, args, kwargs) if self.rules is not None else concrete(self, function, args, kwargs)
+            found = (
+                self.rules.call(self, function, args, kwargs)
+                if self.rules is not None
+                else concrete(self, function, args, kwargs)
+            )
             return found
         raise self.refusal("a call of what is not known to be a function", "call a function of the module by its name")
 
@@ -811,7 +875,11 @@ class Executor:
     def entry(self, owner: Any, index: Any) -> Any:
         """owner[index]."""
         if isinstance(owner, PLAIN_TYPES) and is_plain(index) and not isinstance(owner, np.ndarray):
-            if isinstance(owner, list | dict) and any(isinstance(each, Rest) for each in owner) and not (isinstance(owner, dict) and index in owner):
+            if (
+                isinstance(owner, list | dict)
+                and any(isinstance(each, Rest) for each in owner)
+                and not (isinstance(owner, dict) and index in owner)
+            ):
                 return self.rules.entry(owner, index)
             return self.plain(operator.getitem, owner, index)
         if is_plain(owner) and is_plain(index):
@@ -821,7 +889,8 @@ class Executor:
 
 MISSING = object()  # of a name: without a value on some way
 SAME_IN_NUMPY = frozenset(
-    f"math.{name}" for name in ("exp", "log", "sqrt", "floor", "ceil", "log1p", "expm1", "log2", "log10", "tanh", "sin", "cos")
+    f"math.{name}"
+    for name in ("exp", "log", "sqrt", "floor", "ceil", "log1p", "expm1", "log2", "log10", "tanh", "sin", "cos")
 )
 
 

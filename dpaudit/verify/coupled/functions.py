@@ -16,7 +16,7 @@ import numpy as np
 
 from dpaudit.verify.coupled import arithmetic
 from dpaudit.verify.coupled.executor import MISSING, Executor, Function, OtherKind, Raised
-from dpaudit.verify.coupled.noise import Axis, Rng, is_settled, terms_of
+from dpaudit.verify.coupled.noise import Axis, Rng, terms_of
 from dpaudit.verify.coupled.rules import ANY, Values
 from dpaudit.verify.coupled.values import (
     ALL,
@@ -51,23 +51,29 @@ from dpaudit.verify.coupled.values import (
 )
 
 TOTAL = frozenset(  # of Python's own: what they give depends on their arguments alone
-    "len range enumerate zip sum min max abs round int float bool str sorted reversed list tuple dict set frozenset any all pow divmod "
-    "isinstance repr ord chr hash complex slice".split()
+    ["len", "range", "enumerate", "zip", "sum", "min", "max", "abs", "round", "int", "float", "bool", "str", "sorted", "reversed", "list", "tuple", "dict", "set", "frozenset", "any", "all", "pow", "divmod", "isinstance", "repr", "ord", "chr", "hash", "complex", "slice"]
 ) - {"hash", "complex", "repr"}
 OF_NUMPY = frozenset(
-    "array asarray zeros ones full arange linspace zeros_like ones_like abs absolute clip minimum maximum sum mean cumsum exp expm1 log log1p log2 "
-    "log10 sqrt where argmax argmin argsort sort round around rint floor ceil trunc sign dot power square any all max min amax amin "
-    "median std var diff concatenate stack outer prod isfinite isnan float64 int64 float32 int32 linalg.norm unique count_nonzero "
-    "histogram bincount eye inner matmul logical_and logical_or logical_not flip isclose tanh copy ravel atleast_1d".split()
+    ["array", "asarray", "zeros", "ones", "full", "arange", "linspace", "zeros_like", "ones_like", "abs", "absolute", "clip", "minimum", "maximum", "sum", "mean", "cumsum", "exp", "expm1", "log", "log1p", "log2", "log10", "sqrt", "where", "argmax", "argmin", "argsort", "sort", "round", "around", "rint", "floor", "ceil", "trunc", "sign", "dot", "power", "square", "any", "all", "max", "min", "amax", "amin", "median", "std", "var", "diff", "concatenate", "stack", "outer", "prod", "isfinite", "isnan", "float64", "int64", "float32", "int32", "linalg.norm", "unique", "count_nonzero", "histogram", "bincount", "eye", "inner", "matmul", "logical_and", "logical_or", "logical_not", "flip", "isclose", "tanh", "copy", "ravel", "atleast_1d"]
 )
-OF_MATH = frozenset("exp log sqrt floor ceil log1p expm1 log2 log10 tanh sin cos fsum isfinite isnan pow fabs trunc hypot erf erfc".split())
+OF_MATH = frozenset(
+    ["exp", "log", "sqrt", "floor", "ceil", "log1p", "expm1", "log2", "log10", "tanh", "sin", "cos", "fsum", "isfinite", "isnan", "pow", "fabs", "trunc", "hypot", "erf", "erfc"]
+)
 METHODS = frozenset(  # of plain values
-    "append extend insert pop remove index count sort reverse copy clear items keys values get setdefault update add discard union "
-    "intersection sum mean max min argmax argmin argsort cumsum clip round tolist astype reshape ravel flatten dot all any std var prod lower upper "
-    "strip split startswith endswith is_integer bit_length conjugate item nonzero".split()
+    ["append", "extend", "insert", "pop", "remove", "index", "count", "sort", "reverse", "copy", "clear", "items", "keys", "values", "get", "setdefault", "update", "add", "discard", "union", "intersection", "sum", "mean", "max", "min", "argmax", "argmin", "argsort", "cumsum", "clip", "round", "tolist", "astype", "reshape", "ravel", "flatten", "dot", "all", "any", "std", "var", "prod", "lower", "upper", "strip", "split", "startswith", "endswith", "is_integer", "bit_length", "conjugate", "item", "nonzero"]
 )
-ALIKE = {"absolute": "abs", "fabs": "abs", "amax": "max", "amin": "min", "around": "round", "rint": "round", "fsum": "sum", "asarray": "array", "power": "pow"}
-KEEPS = frozenset("array copy float64 float float32 tolist ravel astype flatten list tuple atleast_1d".split())
+ALIKE = {
+    "absolute": "abs",
+    "fabs": "abs",
+    "amax": "max",
+    "amin": "min",
+    "around": "round",
+    "rint": "round",
+    "fsum": "sum",
+    "asarray": "array",
+    "power": "pow",
+}
+KEEPS = frozenset(["array", "copy", "float64", "float", "float32", "tolist", "ravel", "astype", "flatten", "list", "tuple", "atleast_1d"])
 
 
 class Calls(Values):
@@ -92,7 +98,11 @@ class Calls(Values):
         short = short or name
         if short not in known:
             raise run.refusal(f"a call of `{name}`", "write what it does, or call a function of this module")
-        if is_known(args) and is_known(kwargs) and not any(isinstance(each, Function) and each.node is not None for each in (*args, *kwargs.values())):
+        if (
+            is_known(args)
+            and is_known(kwargs)
+            and not any(isinstance(each, Function) and each.node is not None for each in (*args, *kwargs.values()))
+        ):
             return self.of_plain(function, args, kwargs)
         return self.by_rule(ALIKE.get(short, short), args, kwargs)
 
@@ -116,14 +126,18 @@ class Calls(Values):
     def unwrapped(value: Any) -> Any:
         """An array of plain numbers as numpy's; a type as itself."""
         if isinstance(value, Function) and value.node is None and value.owner is None:
-            return {"int": int, "float": float, "bool": bool, "numpy.float64": np.float64, "numpy.int64": np.int64}.get(value.name, value)
+            return {"int": int, "float": float, "bool": bool, "numpy.float64": np.float64, "numpy.int64": np.int64}.get(
+                value.name, value
+            )
         return np.array(value.items) if isinstance(value, Grid) else value
 
     def of_numpys_generator(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """numpy.random, as a generator that the mechanism makes or takes."""
         if name == "default_rng":
             if args or kwargs:
-                raise self.run.refusal("a generator with a seed of its own", "its noise is known: take rng as a parameter")
+                raise self.run.refusal(
+                    "a generator with a seed of its own", "its noise is known: take rng as a parameter"
+                )
             return Rng()
         return self.draw({"rand": "random", "randn": "standard_normal"}.get(name, name), args, kwargs)
 
@@ -135,7 +149,9 @@ class Calls(Values):
             if found is not NotImplemented:
                 return found
         looked = [self.look(each) for each in (*args, *kwargs.values())]
-        if all(map(is_same, looked)) and not any(isinstance(each, Function) and each.node is not None for each in looked):
+        if all(map(is_same, looked)) and not any(
+            isinstance(each, Function) and each.node is not None for each in looked
+        ):
             return Unknown()
         if self.single is not None and name not in ("len", "index"):
             return Number() if name in ("mod", "pow", "log", "sqrt", "dot") else self.refused(name)
@@ -143,14 +159,20 @@ class Calls(Values):
 
     def refused(self, name: str) -> Any:
         """A function of data without noise that no rule covers."""
-        raise self.run.refusal(f"`{name}` of data without noise", "add noise first, or use sums, means, clips and counts")
+        raise self.run.refusal(
+            f"`{name}` of data without noise", "add noise first, or use sums, means, clips and counts"
+        )
 
     # --- attributes and methods -----------------------------------------------------------------------------------
 
     def attribute(self, owner: Any, name: str) -> Any:
         """owner.name of what is unknown."""
         if isinstance(owner, Record):
-            return Function(name, owner=owner) if name in ("get", "sum", "copy") else replace(owner, path=(*owner.path, f".{name}"))
+            return (
+                Function(name, owner=owner)
+                if name in ("get", "sum", "copy")
+                else replace(owner, path=(*owner.path, f".{name}"))
+            )
         if name in ("shape", "size") and isinstance(owner, Vector):
             length = self._len(owner)
             return (length,) if name == "shape" else length
@@ -162,22 +184,47 @@ class Calls(Values):
 
     def method(self, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """owner.name(...)"""
-        if isinstance(owner, list | dict | set) and name in ("append", "add", "insert", "extend", "update", "setdefault", "get", "pop", "items", "keys", "values", "copy", "index", "count"):
+        if isinstance(owner, list | dict | set) and name in (
+            "append",
+            "add",
+            "insert",
+            "extend",
+            "update",
+            "setdefault",
+            "get",
+            "pop",
+            "items",
+            "keys",
+            "values",
+            "copy",
+            "index",
+            "count",
+        ):
             return self.of_container(owner, name, args, kwargs)
         if is_known(owner):
             if name not in METHODS:
                 raise self.run.refusal(f"a call of the method `{name}`", "write what it does")
             array = self.unwrapped(owner)
             if is_known(args) and is_known(kwargs) and name not in ("copy", "astype"):
-                found = self.run.plain(getattr(array, name), *map(self.unwrapped, args), **kwargs) if hasattr(array, name) else self.missing(owner, name)
+                found = (
+                    self.run.plain(getattr(array, name), *map(self.unwrapped, args), **kwargs)
+                    if hasattr(array, name)
+                    else self.missing(owner, name)
+                )
                 if isinstance(found, np.ndarray) and found.ndim == 1:
                     return Grid(list(found))
-                return list(found) if isinstance(found, type({}.items()) | type({}.keys()) | type({}.values())) else found
+                return (
+                    list(found) if isinstance(found, type({}.items()) | type({}.keys()) | type({}.values())) else found
+                )
         if isinstance(owner, Table) and name in ("items", "keys", "values"):
             vector = owner.vector
             assert vector is not None
             keys = self.indices(vector)
-            return {"items": lambda: self.paired(lambda k, v: (k, v), keys, vector), "keys": lambda: keys, "values": lambda: vector}[name]()
+            return {
+                "items": lambda: self.paired(lambda k, v: (k, v), keys, vector),
+                "keys": lambda: keys,
+                "values": lambda: vector,
+            }[name]()
         if isinstance(owner, Record) and name == "get" and args and is_plain(args[0]):
             return replace(owner, path=(*owner.path, args[0]))
         return self.by_rule(ALIKE.get(name, name), [owner, *args], kwargs)
@@ -205,7 +252,11 @@ class Calls(Values):
         if name in ("index", "count") and not (is_plain(owner) and is_plain(args)):
             return self.by_rule(name, [owner, *args], kwargs)
         if name in ("items", "values", "keys") and any(isinstance(key, Rest | Own) for key in owner):
-            part = {"items": lambda key, value: (key, value), "values": lambda key, value: value, "keys": lambda key, value: key}[name]
+            part = {
+                "items": lambda key, value: (key, value),
+                "values": lambda key, value: value,
+                "keys": lambda key, value: key,
+            }[name]
             return replace(self.of_keys(owner, part), axis=Axis())
         found = self.run.plain(getattr(owner, name), *args, **kwargs)
         return list(found) if name in ("items", "keys", "values") else found
@@ -222,12 +273,22 @@ class Calls(Values):
             return Number(True, AT_LEAST_0, Span(change, change), True, axis=value.axis)
         if isinstance(value, dict) and any(isinstance(each, Rest | Own) for each in value):
             sides = [each.second for each in value.values() if isinstance(each, Only)]
-            moved = STILL if not sides else Span(Fraction(sides[0]), Fraction(sides[0])) if sides[0] else Span(Fraction(-1), Fraction(-1))
+            moved = (
+                STILL
+                if not sides
+                else Span(Fraction(sides[0]), Fraction(sides[0]))
+                if sides[0]
+                else Span(Fraction(-1), Fraction(-1))
+            )
             return Number(True, AT_LEAST_0, moved, True)
-        if isinstance(value, Grid | list | dict | tuple | set) and not any(isinstance(each, Rest) for each in parts(value)):
+        if isinstance(value, Grid | list | dict | tuple | set) and not any(
+            isinstance(each, Rest) for each in parts(value)
+        ):
             return len(value.items) if isinstance(value, Grid) else len(value)
         if isinstance(value, Number):
-            raise OtherKind(self.run.line, "the length of one number", "give a list of answers, or an adjacency of records")
+            raise OtherKind(
+                self.run.line, "the length of one number", "give a list of answers, or an adjacency of records"
+            )
         if isinstance(value, Block):
             return Number(True, AT_LEAST_0, whole=True, axis=value.axis)
         return NotImplemented
@@ -238,7 +299,9 @@ class Calls(Values):
             changed = self.changed_axes.get(axis, False)
             extra = None if args[0].moved == STILL else (args[0].moved.low > 0, Number(whole=True))
             index = Index(True, AT_LEAST_0, STILL if extra is None else arithmetic.UNIT, True, axis=axis)
-            return Vector(usual=index, changed=(replace(index, of_changed=True),) if changed else (), extra=extra, axis=axis)
+            return Vector(
+                usual=index, changed=(replace(index, of_changed=True),) if changed else (), extra=extra, axis=axis
+            )
         return NotImplemented
 
     def beside_each(self, length: Number, make: Callable[[], Any]) -> Vector:
@@ -305,11 +368,18 @@ class Calls(Values):
             return self.one_of(number, minlength) if self.single is not None else number
 
         found = self.each(places, placed)
-        return Grid([self._sum(self.each(found, lambda one, bin=bin: self.run.compared(ast.Eq(), one, bin))) for bin in bins])
+        return Grid(
+            [self._sum(self.each(found, lambda one, bin=bin: self.run.compared(ast.Eq(), one, bin))) for bin in bins]
+        )
 
     def _histogram(self, value: Any, bins: Any = 10, range: Any = None) -> Any:
         found, edges = self.as_array(value), self.as_array(bins)
-        if not isinstance(found, Vector) or not isinstance(edges, Grid) or not is_plain(edges.items) or range is not None:
+        if (
+            not isinstance(found, Vector)
+            or not isinstance(edges, Grid)
+            or not is_plain(edges.items)
+            or range is not None
+        ):
             raise self.run.refusal("a histogram whose edges are the data's", "give public edges in bins")
 
         def within(one: Any, low: Any, high: Any, last: bool) -> Any:
@@ -318,7 +388,10 @@ class Calls(Values):
             return self.both_true(above, below)
 
         pairs = list(zip(edges.items, edges.items[1:], strict=False))
-        counts = [self._sum(self.each(found, lambda one, p=p, last=last: within(one, *p, last))) for last, p in ((p is pairs[-1], p) for p in pairs)]
+        counts = [
+            self._sum(self.each(found, lambda one, p=p, last=last: within(one, *p, last)))
+            for last, p in ((p is pairs[-1], p) for p in pairs)
+        ]
         return Grid(counts), edges
 
     def _array(self, value: Any, dtype: Any = None) -> Any:
@@ -326,7 +399,13 @@ class Calls(Values):
             return self._int(self._array(value))
         if dtype is not None and not (isinstance(dtype, Function) and dtype.name in ("float", "numpy.float64")):
             return NotImplemented
-        found = value if isinstance(value, Record | Grid | Block) else self.run.items(value) if not isinstance(value, Number | Drawn | Noisy) else value
+        found = (
+            value
+            if isinstance(value, Record | Grid | Block)
+            else self.run.items(value)
+            if not isinstance(value, Number | Drawn | Noisy)
+            else value
+        )
         if isinstance(found, Vector):
             return replace(found, array=True, fresh=False)
         return Grid(list(found)) if isinstance(found, list) else found
@@ -337,7 +416,13 @@ class Calls(Values):
         return NotImplemented if isinstance(value, list | Grid | Vector) else self._float(value)
 
     def _tolist(self, value: Any) -> Any:
-        return list(value.items) if isinstance(value, Grid) else replace(value, array=False) if isinstance(value, Vector) else NotImplemented
+        return (
+            list(value.items)
+            if isinstance(value, Grid)
+            else replace(value, array=False)
+            if isinstance(value, Vector)
+            else NotImplemented
+        )
 
     def _astype(self, value: Any, kind: Any) -> Any:
         return value if isinstance(kind, Function) and kind.name in ("float", "numpy.float64") else NotImplemented
@@ -367,7 +452,9 @@ class Calls(Values):
             if found is not None and isinstance(entries, list) and is_plain(found):
                 order = sorted(range(len(found)), key=found.__getitem__, reverse=reverse is True)
                 return [entries[place] for place in order]
-            if found is not None and is_same(entries if isinstance(entries, list) else entries.same or isinstance(entries.usual, Index)):
+            if found is not None and is_same(
+                entries if isinstance(entries, list) else entries.same or isinstance(entries.usual, Index)
+            ):
                 return Order(found, reverse is True)
         return NotImplemented
 
@@ -387,7 +474,11 @@ class Calls(Values):
 
     def mapped(self, function: Callable[..., Any], *values: Any) -> Any:
         """A function of numbers on numbers, or entry by entry on arrays."""
-        arrays = [each for each in values if isinstance(each, Grid | Vector | NoisyVector | DrawnVector | np.ndarray | list | tuple)]
+        arrays = [
+            each
+            for each in values
+            if isinstance(each, Grid | Vector | NoisyVector | DrawnVector | np.ndarray | list | tuple)
+        ]
         if arrays:
             rest = [each for each in values if each is not arrays[0]]
             if len(rest) == 0:
@@ -521,7 +612,15 @@ class Calls(Values):
 
         pairs = self.mapped_pair(lambda a, b: (a, b), one, two)
         if isinstance(condition, Vector | Grid | np.ndarray):
-            return self.elementwise(of, condition, pairs if isinstance(pairs, Vector | Grid) else Grid([pairs] * len(condition.items)) if isinstance(condition, Grid) else self.each(condition, lambda _: pairs))
+            return self.elementwise(
+                of,
+                condition,
+                pairs
+                if isinstance(pairs, Vector | Grid)
+                else Grid([pairs] * len(condition.items))
+                if isinstance(condition, Grid)
+                else self.each(condition, lambda _: pairs),
+            )
         return NotImplemented
 
     # --- rules: sums ------------------------------------------------------------------------------------------------
@@ -533,10 +632,18 @@ class Calls(Values):
         if isinstance(found, list):
             total: Any = start
             for each in found:
-                total = each if is_plain(total) and total == 0 and not isinstance(each, Both) else self.run.binary(ast.Add(), total, self.summand(each))
+                total = (
+                    each
+                    if is_plain(total) and total == 0 and not isinstance(each, Both)
+                    else self.run.binary(ast.Add(), total, self.summand(each))
+                )
             total = self.summand(total)
             logs = [self.look(each) for each in found if not isinstance(each, Noisy | Drawn)]
-            if len(logs) == len(found) and logs and all(isinstance(each, Number) and each.log is not None for each in logs):
+            if (
+                len(logs) == len(found)
+                and logs
+                and all(isinstance(each, Number) and each.log is not None for each in logs)
+            ):
                 total = replace(total, summed=tuple(found), log=None, over=None)
             return total
         if not isinstance(found, Vector) or start != 0:
@@ -545,7 +652,13 @@ class Calls(Values):
 
     def summand(self, value: Any) -> Any:
         """What is added up: True counts 1."""
-        return number_of(value) if isinstance(value, Truth) else int(value) if isinstance(value, bool) else self.numeric(value)
+        return (
+            number_of(value)
+            if isinstance(value, Truth)
+            else int(value)
+            if isinstance(value, bool)
+            else self.numeric(value)
+        )
 
     def sum_of_vector(self, vector: Vector, axis: Any) -> Any:
         """The sum of a vector's entries."""
@@ -553,9 +666,13 @@ class Calls(Values):
         every = [usual, *changed, *(extra or ())[1:]]
         if any(isinstance(each, Block) for each in every):
             sizes = [each.size if isinstance(each, Block) else math.inf for each in (extra or ())[1:]]
-            far = sum((each.moved_2 if isinstance(each, Block) else math.inf for each in changed), sum(sizes, Fraction(0)))
+            far = sum(
+                (each.moved_2 if isinstance(each, Block) else math.inf for each in changed), sum(sizes, Fraction(0))
+            )
             usual_moves = usual.moved_2 if isinstance(usual, Block) else 0
-            return Block(True, math.inf, math.inf if far else Fraction(0), math.inf if usual_moves else far, self.row_axis(usual))
+            return Block(
+                True, math.inf, math.inf if far else Fraction(0), math.inf if usual_moves else far, self.row_axis(usual)
+            )
         numbers = [number_of(each) for each in every]
         if None in numbers or (axis is not None and vector.array and not isinstance(vector.usual, Number)):
             return self.refused("sum")
@@ -574,7 +691,11 @@ class Calls(Values):
             moved = ALL
         whole = all(each is not None and each.whole for each in numbers)
         logs = [usual, *changed]
-        summed = tuple(logs) if extra is None and all(isinstance(each, Number) and each.log is not None for each in logs) else ()
+        summed = (
+            tuple(logs)
+            if extra is None and all(isinstance(each, Number) and each.log is not None for each in logs)
+            else ()
+        )
         return Number(True, Span(low, high), moved, whole, summed=summed)
 
     def row_axis(self, block: Any) -> Any:
@@ -647,24 +768,38 @@ class Calls(Values):
         return self._max(*values, key=key, pick=min, **more)
 
     def _argmax(self, value: Any, smallest: bool = False) -> Any:
-        entries = self.keyed(value if isinstance(value, NoisyVector) else self.run.items(value), None) if not isinstance(value, NoisyVector) else self.noisy_entries(value)
+        entries = (
+            self.keyed(value if isinstance(value, NoisyVector) else self.run.items(value), None)
+            if not isinstance(value, NoisyVector)
+            else self.noisy_entries(value)
+        )
         if entries is not None and self.largest(entries, smallest=smallest):
             return Unknown()
         return NotImplemented
 
     def noisy_entries(self, value: NoisyVector) -> list[Any] | None:
         """The entries of a vector with noise."""
-        if value.value is not None or value.draws.spent is not None or not isinstance(value.base, Vector) or value.base.extra is not None:
+        if (
+            value.value is not None
+            or value.draws.spent is not None
+            or not isinstance(value.base, Vector)
+            or value.base.extra is not None
+        ):
             return None
         self.used(value.draws, "a choice")
         line, law, scale = value.draws.line, value.draws.law, value.draws.scale
-        return [self.made(Noisy(each, ((Fraction(1), self.made(Drawn(law, scale, line))),))) for each in (value.base.usual, *value.base.changed)]
+        return [
+            self.made(Noisy(each, ((Fraction(1), self.made(Drawn(law, scale, line))),)))
+            for each in (value.base.usual, *value.base.changed)
+        ]
 
     def _argmin(self, value: Any) -> Any:
         return self._argmax(value, smallest=True)
 
     def _argsort(self, value: Any) -> Any:
-        entries = self.noisy_entries(value) if isinstance(value, NoisyVector) else self.keyed(self.run.items(value), None)
+        entries = (
+            self.noisy_entries(value) if isinstance(value, NoisyVector) else self.keyed(self.run.items(value), None)
+        )
         return NotImplemented if entries is None else Order(entries)
 
     def index_of_largest(self, node: ast.Call) -> Any:
@@ -711,7 +846,9 @@ class Calls(Values):
         if isinstance(op, ast.MatMult):
             left, right = self.as_array(left), self.as_array(right)
             if isinstance(left, Grid) and isinstance(right, Grid):
-                return self._sum(self.elementwise(lambda one, two: self.run.binary(ast.Mult(), one, two), left, right).items)
+                return self._sum(
+                    self.elementwise(lambda one, two: self.run.binary(ast.Mult(), one, two), left, right).items
+                )
         for total, more in ((left, right), (right, left)):
             if isinstance(total, Grid) and isinstance(more, Block) and isinstance(op, ast.Add) and is_same(total):
                 return replace(more, size=math.inf) if self.rows_have(len(total.items), more) else None

@@ -7,7 +7,6 @@ only the largest is asked for, its noise alone is moved, by the most that the ot
 
 import ast
 import math
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +14,6 @@ import numpy as np
 
 from dpaudit.base.installed import flint
 from dpaudit.results.bounds import HAIR
-from dpaudit.verify.coupled import arithmetic
 from dpaudit.verify.coupled.executor import Executor, NotShown
 from dpaudit.verify.coupled.spent import Spent
 from dpaudit.verify.coupled.values import (
@@ -57,7 +55,9 @@ ARGUMENTS = {  # of numpy's Generator, in their order
     "random": ("size",),
     "uniform": ("low", "high", "size"),
 }
-FREE = frozenset({"integers", "randint", "binomial", "poisson", "permutation", "bytes", "choice", "random", "uniform", "shuffle"})
+FREE = frozenset(
+    {"integers", "randint", "binomial", "poisson", "permutation", "bytes", "choice", "random", "uniform", "shuffle"}
+)
 
 
 class Rng:
@@ -111,7 +111,9 @@ class Ledger:
         self.kept.append(noise)
         return noise
 
-    def pay(self, words: str, pure: Fraction = Fraction(0), gaussian: Fraction = Fraction(0), delta: Fraction = Fraction(0)) -> None:
+    def pay(
+        self, words: str, pure: Fraction = Fraction(0), gaussian: Fraction = Fraction(0), delta: Fraction = Fraction(0)
+    ) -> None:
         """Writes down a step."""
         if pure or gaussian or delta:
             self.steps.append((self.run.line, words, Spent(pure, gaussian, pure**2, delta)))
@@ -129,7 +131,12 @@ class Ledger:
                 return chosen
         if name in ("random", "uniform") and set(known) <= {"size"} and known.get("size") is None:
             return self.made(Drawn("uniform", ONE, self.run.line))
-        if name == "random" and set(known) == {"size"} and isinstance(known["size"], Number) and known["size"].axis is not None:
+        if (
+            name == "random"
+            and set(known) == {"size"}
+            and isinstance(known["size"], Number)
+            and known["size"].axis is not None
+        ):
             return self.run.rules.beside_each(known["size"], lambda: self.made(Drawn("uniform", ONE, self.run.line)))
         if name == "choice" and len(args) == 1 and not kwargs and self.is_signs(args[0]):
             return self.made(Drawn("sign", ONE, self.run.line))
@@ -151,7 +158,10 @@ class Ledger:
     @staticmethod
     def is_signs(value: Any) -> bool:
         """Whether a choice is one of -1 and 1."""
-        return isinstance(value, list | tuple | Grid) and sorted(map(str, parts(value))) in (["-1", "1"], ["-1.0", "1.0"])
+        return isinstance(value, list | tuple | Grid) and sorted(map(str, parts(value))) in (
+            ["-1", "1"],
+            ["-1.0", "1.0"],
+        )
 
     def noise(self, law: str, known: dict[str, Any]) -> Any:
         """Fresh noise, one or many, and around a centre where one is given."""
@@ -226,7 +236,9 @@ class Ledger:
         moves = any(isinstance(each, Number) and not each.same for each in (left, right))
         if isinstance(left, Noisy | Number) and isinstance(right, Noisy | Number) and not moves:
             return None  # looked at one by one
-        bases = [each.base if isinstance(each, Noisy) else 0 if isinstance(each, Drawn) else each for each in (left, right)]
+        bases = [
+            each.base if isinstance(each, Noisy) else 0 if isinstance(each, Drawn) else each for each in (left, right)
+        ]
         if any(number_of(each) is None and not hasattr(each, "region") for each in bases):
             return None
         if bases[1] == 0 if is_plain(bases[1]) else False:
@@ -319,12 +331,16 @@ class Ledger:
         if any(drawn.count is not None for _, drawn in terms):
             counts = {drawn.count for _, drawn in terms}
             if len(counts) != 1 or base.count is None or base.count[:2] != counts.pop():
-                raise self.run.refusal("noise whose scale is of the number of records, on another value", "divide both by it")
+                raise self.run.refusal(
+                    "noise whose scale is of the number of records, on another value", "divide both by it"
+                )
             base = base.count[2]
         far = base.moved.most
         scales = {(drawn.law, abs(f) * drawn.scale if drawn.law != "geometric" else drawn.scale) for f, drawn in terms}
         if math.isinf(far):
-            raise self.run.refusal("noise on a value that one record may move by any amount", "bound it first, by np.clip say")
+            raise self.run.refusal(
+                "noise on a value that one record may move by any amount", "bound it first, by np.clip say"
+            )
         far = Fraction(far)
         if all(law == "normal" for law, _ in scales):
             square = sum(((abs(f) * drawn.scale) ** 2 for f, drawn in terms), Fraction(0))
@@ -332,7 +348,9 @@ class Ledger:
             return
         laplace = [scale for law, scale in scales if law == "laplace"]
         if laplace:
-            self.pay(f"Laplace noise of scale {float(max(laplace)):g} on what moves by at most {far}", far / max(laplace))
+            self.pay(
+                f"Laplace noise of scale {float(max(laplace)):g} on what moves by at most {far}", far / max(laplace)
+            )
             return
         if len(terms) == 2 and len(scales) == 1 and terms[0][0] == -terms[1][0]:
             ((law, scale),) = scales
@@ -355,7 +373,9 @@ class Ledger:
                 self.pay(f"one-sided {drawn.law} noise on what moves away from it by at most {far}", far * cost)
                 return
         words = ", ".join(sorted({law for law, _ in scales}))
-        raise self.run.refusal(f"noise ({words}) that cannot hide how far the value moves", "use Laplace or Gaussian noise")
+        raise self.run.refusal(
+            f"noise ({words}) that cannot hide how far the value moves", "use Laplace or Gaussian noise"
+        )
 
     def released_vector(self, base: Any, draws: DrawnVector) -> Any:
         """A vector with noise on each entry as both runs have it, paid for."""
@@ -405,7 +425,9 @@ class Ledger:
 
     def largest(self, entries: list[Any], times: int = 1, smallest: bool = False) -> bool:
         """Pays for the place of the largest of noisy entries, so often; False where they are no such entries."""
-        if not entries or not all(isinstance(each, Noisy) and each.value is None and len(each.terms) == 1 for each in entries):
+        if not entries or not all(
+            isinstance(each, Noisy) and each.value is None and len(each.terms) == 1 for each in entries
+        ):
             return False
         laws = {(each.terms[0][1].law, each.terms[0][0] * each.terms[0][1].scale) for each in entries}
         draws = [each.terms[0][1] for each in entries]
@@ -448,8 +470,12 @@ class Ledger:
         entries = [weights.usual, *weights.changed] if isinstance(weights, Vector) else list(parts(weights))
         if isinstance(weights, Vector) and weights.extra is not None:
             raise self.run.refusal("a choice among as many as there are records", "choose among public candidates")
-        if not entries or not all(isinstance(each, Number) and each.log is not None and each.over is not None for each in entries):
-            raise self.run.refusal("a choice by weights that are not exp(score) over their sum", "write p = w / w.sum(), w = np.exp(...)")
+        if not entries or not all(
+            isinstance(each, Number) and each.log is not None and each.over is not None for each in entries
+        ):
+            raise self.run.refusal(
+                "a choice by weights that are not exp(score) over their sum", "write p = w / w.sum(), w = np.exp(...)"
+            )
         if len({id(each.over) for each in entries}) != 1 or len(entries[0].over.summed) != len(entries):
             raise self.run.refusal("weights over different sums", "divide all by the sum of all")
         if kwargs.get("size", args[1] if len(args) > 1 else None) is not None or not is_same(args[0]):

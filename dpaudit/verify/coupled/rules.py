@@ -7,18 +7,19 @@ import functools
 import math
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from dpaudit.verify.coupled import arithmetic
-from dpaudit.verify.coupled.executor import MISSING, ORDERS, Contents, Executor, Function, NotShown, OtherKind, Raised
-from dpaudit.verify.coupled.noise import Axis, Ledger, Rng, axis_of
+from dpaudit.verify.coupled.executor import MISSING, ORDERS, Contents, Function, NotShown, OtherKind, Raised
+from dpaudit.verify.coupled.noise import Axis, Ledger, Rng
 from dpaudit.verify.coupled.values import (
     ABSTRACT,
     ALL,
+    NEW,
     STILL,
     Block,
     Both,
@@ -28,7 +29,6 @@ from dpaudit.verify.coupled.values import (
     Index,
     Noisy,
     NoisyVector,
-    NEW,
     Norm,
     Number,
     Only,
@@ -78,7 +78,9 @@ class Values(Ledger):
 
     def not_number(self, value: Record) -> Any:
         """A text where a number is needed raises, on the dataset that has it."""
-        raise self.run.refusal("a part of a record that is compared with texts and used as a number", "do one of the two")
+        raise self.run.refusal(
+            "a part of a record that is compared with texts and used as a number", "do one of the two"
+        )
 
     def place(self, value: Record) -> Place | None:
         """What is known of a part of the one record; None of any other record."""
@@ -98,13 +100,18 @@ class Values(Ledger):
         noisy = self.combined(op, left, right)
         if noisy is not None:
             return noisy
-        left, right = self.as_noise(left, right) if isinstance(right, Block) else left, self.as_noise(right, left) if isinstance(left, Block) else right
+        left, right = (
+            self.as_noise(left, right) if isinstance(right, Block) else left,
+            self.as_noise(right, left) if isinstance(left, Block) else right,
+        )
         for one in (left, right):
             if isinstance(one, DrawnVector) and isinstance(op, ast.Add) and one.spent is None:
                 other = right if one is left else left
                 if isinstance(other, Vector | Block) and self.fits(other, one):
                     return self.made(NoisyVector(other, one))
-        if isinstance(left, Grid | Vector | NoisyVector | DrawnVector) or isinstance(right, Grid | Vector | NoisyVector | DrawnVector):
+        if isinstance(left, Grid | Vector | NoisyVector | DrawnVector) or isinstance(
+            right, Grid | Vector | NoisyVector | DrawnVector
+        ):
             return self.elementwise(lambda one, two: self.run.binary(op, one, two), left, right)
         left, right = self.look(left), self.look(right)
         if isinstance(left, Block) or isinstance(right, Block):
@@ -127,8 +134,18 @@ class Values(Ledger):
         scaled = self.of_lengths(op, one, two)
         if scaled is not None:
             return scaled
-        if one.same and two.same and not (one.start or two.start) and self.single is None and not (isinstance(op, ast.Add | ast.Sub | ast.Mult)):
-            return self.quotient(op, one, two) if isinstance(op, ast.Div) else Number(whole=one.whole and two.whole and not isinstance(op, ast.Pow))
+        if (
+            one.same
+            and two.same
+            and not (one.start or two.start)
+            and self.single is None
+            and not (isinstance(op, ast.Add | ast.Sub | ast.Mult))
+        ):
+            return (
+                self.quotient(op, one, two)
+                if isinstance(op, ast.Div)
+                else Number(whole=one.whole and two.whole and not isinstance(op, ast.Pow))
+            )
         if isinstance(op, ast.MatMult):
             raise self.run.refusal("a product of vectors of data", "use norms and sums")
         if type(op) in arithmetic.OPERATIONS and not isinstance(op, ast.Div):
@@ -156,39 +173,68 @@ class Values(Ledger):
             return inner
         most = Span(Fraction(0), Fraction(1)) if power < 0 else Span(Fraction(1), math.inf)
         found = Number(True, inner.span * most, inner.moved * most, inner.whole and power > 0)
-        return replace(found, count=(axis, power, inner), axis=axis if power == 1 and inner.span == Span(Fraction(1), Fraction(1)) else None)
+        return replace(
+            found,
+            count=(axis, power, inner),
+            axis=axis if power == 1 and inner.span == Span(Fraction(1), Fraction(1)) else None,
+        )
 
     def quotient(self, op: ast.operator, one: Number, two: Number) -> Any:
         """Division, whole division, remainder, power."""
         match op:
             case ast.Div():
                 if one.log is not None and any(one.log is getattr(each, "log", None) for each in two.summed):
-                    return replace(one, log=one.log, over=two, span=Span(Fraction(0), Fraction(1)), moved=one.moved and ALL, summed=())
+                    return replace(
+                        one,
+                        log=one.log,
+                        over=two,
+                        span=Span(Fraction(0), Fraction(1)),
+                        moved=one.moved and ALL,
+                        summed=(),
+                    )
                 try:
                     return arithmetic.divide(one, two)
                 except arithmetic.Undefined as error:
-                    raise self.run.refusal(str(error), "divide by a public or a noisy number, or keep it from 0") from None
+                    raise self.run.refusal(
+                        str(error), "divide by a public or a noisy number, or keep it from 0"
+                    ) from None
             case ast.FloorDiv() if two.span.width == 0 and two.span.low != 0:
                 return arithmetic.whole_steps(arithmetic.divide(one, two))
             case ast.Mod() if two.span.width == 0 and two.span.low > 0:
-                return Number(one.same, Span(Fraction(0), two.span.high), STILL if one.same else ALL, one.whole and two.whole)
+                return Number(
+                    one.same, Span(Fraction(0), two.span.high), STILL if one.same else ALL, one.whole and two.whole
+                )
             case ast.Pow() if two.span.width == 0 and two.whole and 0 <= two.span.low <= 8:
                 return arithmetic.power(one, int(two.span.low))
         raise self.run.refusal("this operation on data without noise", "use + - * and / by public numbers")
 
     def of_block(self, op: ast.operator, left: Any, right: Any) -> Any:
         """Sums of blocks, and a block times or over a public number."""
-        if isinstance(left, Block) and isinstance(right, Block) and isinstance(op, ast.Add | ast.Sub) and left.axis is right.axis:
+        if (
+            isinstance(left, Block)
+            and isinstance(right, Block)
+            and isinstance(op, ast.Add | ast.Sub)
+            and left.axis is right.axis
+        ):
             one, two = (left, right) if left.start is not None else (right, left)
             start = None if two.start is not None or isinstance(op, ast.Sub) else one.start
             moved = left.moved_1 + right.moved_1, left.moved_2 + right.moved_2
             return Block(True, left.size + right.size, *moved, left.axis, start, one.added + two.size)
         by = right if isinstance(left, Block) else left
         block = left if isinstance(left, Block) else right
-        if is_number(by) and isinstance(op, ast.Mult | ast.Div) and (by != 0 and isinstance(left, Block) or isinstance(op, ast.Mult)):
+        if (
+            is_number(by)
+            and isinstance(op, ast.Mult | ast.Div)
+            and (by != 0 and isinstance(left, Block) or isinstance(op, ast.Mult))
+        ):
             factor = abs(Fraction(by) if isinstance(op, ast.Mult) else 1 / Fraction(by))
             return Block(True, block.size * factor, block.moved_1 * factor, block.moved_2 * factor, block.axis)
-        if not isinstance(left, Record | Norm) and not isinstance(right, Record | Norm) and is_same(left) and is_same(right):
+        if (
+            not isinstance(left, Record | Norm)
+            and not isinstance(right, Record | Norm)
+            and is_same(left)
+            and is_same(right)
+        ):
             return Unknown()
         return self.clipped_block(op, left, right)
 
@@ -202,9 +248,15 @@ class Values(Ledger):
 
     def as_noise(self, value: Any, block: Block) -> Any:
         """An array of fresh draws of one law as the noise of a block."""
-        if isinstance(value, Grid) and value.items and all(isinstance(each, Drawn) and each.spent is None for each in value.items):
+        if (
+            isinstance(value, Grid)
+            and value.items
+            and all(isinstance(each, Drawn) and each.spent is None for each in value.items)
+        ):
             first = value.items[0]
-            if all((each.law, each.scale) == (first.law, first.scale) for each in value.items) and self.rows_have(len(value.items), block):
+            if all((each.law, each.scale) == (first.law, first.scale) for each in value.items) and self.rows_have(
+                len(value.items), block
+            ):
                 for each in value.items:
                     self.used(each, "a vector")
                 return self.made(DrawnVector(first.law, first.scale, first.line, block.axis))
@@ -262,7 +314,9 @@ class Values(Ledger):
         """A function of what stands in the place of one another in the two runs."""
         if not any(isinstance(each, Both) for each in values):
             return function(*values)
-        first, second = ([getattr(each, side) if isinstance(each, Both) else each for each in values] for side in ("first", "second"))
+        first, second = (
+            [getattr(each, side) if isinstance(each, Both) else each for each in values] for side in ("first", "second")
+        )
         return self.beside(self.alone(False, lambda: function(*first)), self.alone(True, lambda: function(*second)))
 
     def alone(self, second: bool, action: Callable[[], Any]) -> Any:
@@ -277,7 +331,12 @@ class Values(Ledger):
         """One value for what the first run has and what the second."""
         if isinstance(first, Record) or isinstance(second, Record):
             return Both(False, first, second)
-        if is_plain(first) and is_plain(second) and type(first) is type(second) and self.run.plain(operator.eq, first, second) is True:
+        if (
+            is_plain(first)
+            and is_plain(second)
+            and type(first) is type(second)
+            and self.run.plain(operator.eq, first, second) is True
+        ):
             return first
         if isinstance(first, tuple) and isinstance(second, tuple) and len(first) == len(second):
             return tuple(map(self.beside, first, second))
@@ -332,7 +391,11 @@ class Values(Ledger):
         if one is not None and two is not None and not isinstance(op, ast.Is | ast.IsNot):
             found = arithmetic.compare(op, one, two)
             return self.decided(found) if isinstance(found, Truth) else found
-        if isinstance(op, ast.Eq | ast.NotEq) and (one is None) is not (two is None) and is_plain(left if one is None else right):
+        if (
+            isinstance(op, ast.Eq | ast.NotEq)
+            and (one is None) is not (two is None)
+            and is_plain(left if one is None else right)
+        ):
             return isinstance(op, ast.NotEq)
         return self.decided(Truth(is_same(left) and is_same(right)))
 
@@ -344,7 +407,13 @@ class Values(Ledger):
 
     def by_chance(self, op: ast.cmpop, left: Any, right: Any) -> Any:
         """What noise decides for an entry that one run alone has: a coin, or nearly always no."""
-        if isinstance(left, Drawn) and left.law == "uniform" and left.spent is None and is_number(right) and isinstance(op, ast.Lt | ast.LtE):
+        if (
+            isinstance(left, Drawn)
+            and left.law == "uniform"
+            and left.spent is None
+            and is_number(right)
+            and isinstance(op, ast.Lt | ast.LtE)
+        ):
             self.look(left)
             return Truth(chance=max(Fraction(0), min(Fraction(1), Fraction(right))))
         if isinstance(op, ast.Lt | ast.LtE):
@@ -368,7 +437,11 @@ class Values(Ledger):
             return self.run.plain(ORDERS[type(op)], *((value, 0) if swapped else (0, value)))
         if record.region is None:
             return Truth()
-        if not isinstance(value, int | float | str | bool | None | np.generic) or isinstance(value, float) and math.isnan(value):
+        if (
+            not isinstance(value, int | float | str | bool | None | np.generic)
+            or isinstance(value, float)
+            and math.isnan(value)
+        ):
             raise self.run.refusal("a record compared with this", "compare its parts with numbers or texts")
         place = record.region.get(record.path)
         if place is None:
@@ -446,13 +519,17 @@ class Values(Ledger):
             case Order():
                 raise self.run.refusal("a loop over an order", "take the first or the last k of it")
             case Users():
-                raise self.run.refusal("rows of users in any order", "go over them by one loop that counts the rows of each user")
+                raise self.run.refusal(
+                    "rows of users in any order", "go over them by one loop that counts the rows of each user"
+                )
             case Vector() if not value.ordered:
                 raise self.run.refusal("keys in the order of the data", "go over sorted(...) of them")
             case Vector():
                 return value
             case Number() | Truth() | Drawn() | Noisy() | Block():
-                raise OtherKind(self.run.line, "a loop over one number", "give a list of answers, or an adjacency of records")
+                raise OtherKind(
+                    self.run.line, "a loop over one number", "give a list of answers, or an adjacency of records"
+                )
             case Record() if value.region is not None or value.same:
                 raise self.run.refusal("a loop over the parts of one record", "name the parts")
         return self.look(value)
@@ -460,16 +537,29 @@ class Values(Ledger):
     def indices(self, vector: Any) -> Vector:
         """The places of a vector's entries."""
         still = vector.extra is None
-        index = Index(True, Span(Fraction(0), math.inf), STILL if still else Span(Fraction(-1), Fraction(1)), True, axis=vector.axis)
+        index = Index(
+            True,
+            Span(Fraction(0), math.inf),
+            STILL if still else Span(Fraction(-1), Fraction(1)),
+            True,
+            axis=vector.axis,
+        )
         changed = tuple(replace(index, of_changed=True) for _ in vector.changed)
-        return Vector(usual=index, changed=changed, extra=vector.extra and (vector.extra[0], Number(whole=True)), axis=vector.axis)
+        return Vector(
+            usual=index, changed=changed, extra=vector.extra and (vector.extra[0], Number(whole=True)), axis=vector.axis
+        )
 
     def unpacked(self, value: Any, number: int) -> list[Any]:
         """The parts of an unknown value that is assigned to several names."""
         if isinstance(value, Record):
             return [replace(value, path=(*value.path, place)) for place in range(number)]
         if isinstance(value, Both):
-            return [self.beside(one, two) for one, two in zip(self.unpacked(value.first, number), self.unpacked(value.second, number), strict=True)]
+            return [
+                self.beside(one, two)
+                for one, two in zip(
+                    self.unpacked(value.first, number), self.unpacked(value.second, number), strict=True
+                )
+            ]
         if not isinstance(value, Vector) and value.same:
             return [Unknown() for _ in range(number)]
         raise self.run.refusal("data in several names", "read them by their index")
@@ -491,7 +581,11 @@ class Values(Ledger):
                 found = self.run.plain(operator.getitem, owner.items, index)
                 return Grid(found, shared=True) if isinstance(index, slice) else found
             if isinstance(index, Grid) and is_plain(index.items):
-                return Grid([self.entry(owner, each) for each in np.flatnonzero(index.items)] if all(isinstance(i, bool | np.bool_) for i in index.items) else [self.entry(owner, each) for each in index.items])
+                return Grid(
+                    [self.entry(owner, each) for each in np.flatnonzero(index.items)]
+                    if all(isinstance(i, bool | np.bool_) for i in index.items)
+                    else [self.entry(owner, each) for each in index.items]
+                )
             owner = owner.items
         if isinstance(owner, dict) and isinstance(index, Rest) and index in owner:
             return owner[index]
@@ -514,7 +608,14 @@ class Values(Ledger):
             axis = Axis()
             self.changed_axes[axis] = bool(changed)
             return Vector(usual=vector.usual, changed=changed, axis=axis, array=vector.array)
-        if isinstance(index, slice) and index.start is None and index.step is None and is_number(index.stop) and index.stop >= 0 and self.single is not None:
+        if (
+            isinstance(index, slice)
+            and index.start is None
+            and index.step is None
+            and is_number(index.stop)
+            and index.stop >= 0
+            and self.single is not None
+        ):
             return replace(vector, most=int(index.stop), axis=Axis())
         raise Listed()
 
@@ -616,7 +717,9 @@ class Values(Ledger):
 
     shared: bool | None = None  # whether the value of the one record, no public one, is that of another record too
 
-    def adds_somewhere(self, owner: Any, index: Any, op: ast.operator, value: ast.expr, start: ast.expr | None = None) -> bool:
+    def adds_somewhere(
+        self, owner: Any, index: Any, op: ast.operator, value: ast.expr, start: ast.expr | None = None
+    ) -> bool:
         """owner[index] += value, where the runs share an index that is not known: each entry may be the one.
 
         `start`: what an entry that is not there yet is taken for.
@@ -644,7 +747,11 @@ class Values(Ledger):
             return
         if isinstance(owner, Grid) and not owner.shared:
             owner = owner.items
-        if isinstance(owner, list) and isinstance(index, Number) and (self.single is not None or index.same and not is_same(value)):
+        if (
+            isinstance(owner, list)
+            and isinstance(index, Number)
+            and (self.single is not None or index.same and not is_same(value))
+        ):
             owner[self.one_of(index, len(owner))] = value
             return
         if isinstance(owner, dict) and isinstance(index, Record) and index.region is not None:
@@ -670,14 +777,24 @@ class Values(Ledger):
             return MISSING
         if isinstance(one, Block) and isinstance(two, Block | Grid) or isinstance(one, Grid) and isinstance(two, Block):
             return self.join_blocks(one, two)
-        if type(one) is type(two) and isinstance(one, int | float | str | bool | np.generic) and one == two and repr(one) == repr(two):
+        if (
+            type(one) is type(two)
+            and isinstance(one, int | float | str | bool | np.generic)
+            and one == two
+            and repr(one) == repr(two)
+        ):
             return one
         if isinstance(one, list | dict | Grid) or isinstance(two, list | dict | Grid):
             return self.join_containers(one, two, seen)
         if isinstance(one, tuple) and isinstance(two, tuple) and len(one) == len(two):
             return tuple(self.join(a, b, seen) for a, b in zip(one, two, strict=True))
         one, two = self.look(one), self.look(two)
-        if isinstance(one, bool) and isinstance(two, bool) or isinstance(one, bool | Truth) and isinstance(two, bool | Truth):
+        if (
+            isinstance(one, bool)
+            and isinstance(two, bool)
+            or isinstance(one, bool | Truth)
+            and isinstance(two, bool | Truth)
+        ):
             return self.decided(Truth(is_same(one) and is_same(two)))
         a, b = number_of(one), number_of(two)
         if a is not None and b is not None and not isinstance(one, bool) and not isinstance(two, bool):
@@ -695,12 +812,18 @@ class Values(Ledger):
         if key in seen:
             return seen[key]
         if id(one) in self.fixed or id(two) in self.fixed or type(one) is not type(two):
-            if is_same(self.look(one)) and is_same(self.look(two)) and not (id(one) in self.fixed or id(two) in self.fixed):
+            if (
+                is_same(self.look(one))
+                and is_same(self.look(two))
+                and not (id(one) in self.fixed or id(two) in self.fixed)
+            ):
                 return Unknown()
             raise self.run.refusal("one of two containers", "give it one name on every way")
         result: Any = Grid([]) if isinstance(one, Grid) else type(one)()
         seen[key] = result
-        held = self.join_contents(result, one.items if isinstance(one, Grid) else one, two.items if isinstance(two, Grid) else two, seen)
+        held = self.join_contents(
+            result, one.items if isinstance(one, Grid) else one, two.items if isinstance(two, Grid) else two, seen
+        )
         if isinstance(result, dict):
             result.update(held)
         else:
@@ -709,12 +832,16 @@ class Values(Ledger):
 
     def join_blocks(self, one: Any, two: Any) -> Block:
         """Two vectors, one of which may be an array that both runs have."""
-        blocks = [each if isinstance(each, Block) else Block(axis=self.rows if is_same(each) else None) for each in (one, two)]
+        blocks = [
+            each if isinstance(each, Block) else Block(axis=self.rows if is_same(each) else None) for each in (one, two)
+        ]
         (a, b), sizes = blocks, [each.size for each in blocks]
         if a.axis is not b.axis:
             raise self.run.refusal("vectors of two lengths", "use rows of one length")
         start = a.start if a.start == b.start else None
-        return Block(True, max(sizes), max(a.moved_1, b.moved_1), max(a.moved_2, b.moved_2), a.axis, start, max(a.added, b.added))
+        return Block(
+            True, max(sizes), max(a.moved_1, b.moved_1), max(a.moved_2, b.moved_2), a.axis, start, max(a.added, b.added)
+        )
 
     rows: Any = None
     fixed: frozenset[int] = frozenset()
@@ -728,7 +855,10 @@ class Values(Ledger):
                 if not is_same(self.look(both)) or not is_same([*one, *two]):
                     raise self.run.refusal("keys that are not on every way", "use public keys")
                 return {ANY: functools.reduce(self.join, both)}
-            return {name: self._joined(one.get(name, MISSING), two.get(name, MISSING), seen, frame) for name in {**one, **two}}
+            return {
+                name: self._joined(one.get(name, MISSING), two.get(name, MISSING), seen, frame)
+                for name in {**one, **two}
+            }
         if isinstance(one, set):
             if one == two:
                 return one
@@ -788,7 +918,9 @@ class Values(Ledger):
                 fields = ("span", "moved", "whole", "start", "offset")
                 return all(getattr(one, name) == getattr(two, name) for name in fields)
             case Block(), Block():
-                return all(getattr(one, name) == getattr(two, name) for name in ("size", "moved_1", "moved_2", "axis", "start"))
+                return all(
+                    getattr(one, name) == getattr(two, name) for name in ("size", "moved_1", "moved_2", "axis", "start")
+                )
             case Only(), Only():
                 return one.second == two.second and self.alike(one.value, two.value)
             case Truth(), Truth():

@@ -29,8 +29,7 @@ HALVINGS = 60
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """The totals of a way: pure epsilon, the sum of (sensitivity/sigma)^2, of epsilon^2 of the pure steps, of deltas.
-    """
+    """The totals of a way: pure epsilon, the sum of (sensitivity/sigma)^2, of epsilon^2 of the pure steps, of deltas."""
 
     pure: Fraction = Fraction(0)
     gaussian: Fraction = Fraction(0)

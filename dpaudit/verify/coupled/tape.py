@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.errors import InvalidSpec
 from dpaudit.verify.coupled.cases import Loops
 from dpaudit.verify.coupled.executor import Executor, NotShown, Raised
 from dpaudit.verify.coupled.noise import ARGUMENTS, Rng
 from dpaudit.verify.coupled.values import Grid
-from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language.interpreter import run
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.language.outline import OutsideLanguage
@@ -97,19 +97,33 @@ def as_plain(value: Any) -> Any:
     return tuple(map(as_plain, value)) if isinstance(value, list | tuple | type({}.items())) else value
 
 
-def check_reading(source: ReadSource, program: Program, data: str, rng: str, parameters: Mapping[str, Fraction]) -> None:
+def check_reading(
+    source: ReadSource, program: Program, data: str, rng: str, parameters: Mapping[str, Fraction]
+) -> None:
     """Raises `OutsideLanguage` where what was read of a program is not what its syntax tree does, in one of some runs."""
     for seed in range(READINGS):
         numbers = random.Random(seed)
         answers = [Fraction(numbers.randint(-8, 8), 4) for _ in range(numbers.choice((1, 1, 2, 3, 5, 8)))]
-        values = {name: int(value) if value.denominator == 1 and name in program.integers else float(value) for name, value in parameters.items()}
+        values = {
+            name: int(value) if value.denominator == 1 and name in program.integers else float(value)
+            for name, value in parameters.items()
+        }
         given: Any = list(map(float, answers)) if program.loop is not None else float(answers[0])
         tape, other = Tape(seed, lambda items: Grid(list(items))), Tape(seed)
         try:
             theirs = executed(source, {data: given, rng: tape, **values})
-            ours = as_plain(run(program, answers if program.loop is not None else answers[0], parameters, lambda law, _: Fraction(other.one(law))))
+            ours = as_plain(
+                run(
+                    program,
+                    answers if program.loop is not None else answers[0],
+                    parameters,
+                    lambda law, _: Fraction(other.one(law)),
+                )
+            )
         except (NotShown, InvalidSpec) as error:
-            raise OutsideLanguage(program.name, 1, f"what is executed otherwise ({error})", "write it in plainer Python") from None
+            raise OutsideLanguage(
+                program.name, 1, f"what is executed otherwise ({error})", "write it in plainer Python"
+            ) from None
         if not near(ours, theirs):
             what = f"a program that reads as {ours!r} and executes as {theirs!r} on {given!r}"
             raise OutsideLanguage(program.name, 1, what, "write it in plainer Python, and report this")

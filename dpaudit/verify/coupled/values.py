@@ -8,8 +8,8 @@ the first's. All bounds are of real numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
 from typing import Any, NamedTuple
@@ -346,7 +346,9 @@ def number_of(value: Any) -> Number | None:
     if isinstance(value, Number):
         return value
     if isinstance(value, Truth):
-        return Number(value.same, Span(Fraction(0), Fraction(1)), STILL if value.same else Span(Fraction(-1), Fraction(1)), True)
+        return Number(
+            value.same, Span(Fraction(0), Fraction(1)), STILL if value.same else Span(Fraction(-1), Fraction(1)), True
+        )
     if is_number(value):
         exact = Fraction(int(value) if isinstance(value, np.bool_) else value)
         return Number(True, Span(exact, exact), whole=not isinstance(value, float | np.floating))

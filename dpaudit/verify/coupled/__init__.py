@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import ast
+import copy
 import itertools
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.claims.rounding import above
 from dpaudit.verify.coupled.cases import MOVES, Case, Loops, cases
 from dpaudit.verify.coupled.executor import MOST_WAYS, Executor, NotShown, OtherKind, Raised, Script
 from dpaudit.verify.coupled.noise import Rng, Whole
 from dpaudit.verify.coupled.rules import Listed, Split
-from dpaudit.verify.coupled.spent import Spent, by_sample, root_above
+from dpaudit.verify.coupled.spent import Spent, at_most, by_sample, root_above
 from dpaudit.verify.coupled.values import is_same
 from dpaudit.verify.language.source import ReadSource
 
@@ -64,24 +67,35 @@ class Derivation:
 
     def epsilon_at(self, delta: float) -> float:
         """The least epsilon found, rounded up, at which all ways are (epsilon, delta)-DP; infinite where there is none."""
-        return max(by_sample(total, chance, delta) for total, chance in self._totals())
+        return max(by_sample(total, chance, delta) for chance, total in self._totals().items())
 
-    def _totals(self) -> set[tuple[Spent, Fraction | None]]:
-        """What ways spend, with the chance that the record takes part in them where what it does without is nothing."""
-        idle = {way.case for way in self.ways if way.chance is not None and not way.takes_part and way.total != Spent()}
-        return {(way.total, way.chance if way.case not in idle else None) for way in self.ways}
+    def _totals(self) -> dict[Fraction | None, Spent]:
+        """What no way spends more than, by the chance with which the record takes part; None: it surely does.
+
+        A chance counts only for a case all of whose ways have it, and spend nothing where the record takes no part.
+        """
+        sampled: dict[str, Fraction | None] = {}
+        for way in self.ways:
+            idle = way.chance is not None and (way.takes_part or way.total == Spent())
+            chance = way.chance if idle and sampled.get(way.case, way.chance) == way.chance else None
+            sampled[way.case] = chance
+        by_chance: dict[Fraction | None, list[Spent]] = {}
+        for way in self.ways:
+            by_chance.setdefault(sampled[way.case], []).append(way.total)
+        return {chance: at_most(totals) for chance, totals in by_chance.items()}
 
     def shown(self, claim: Claim) -> Claim | None:
         """A claim of another form than (epsilon, delta) that follows, of the family of one that is asked about."""
-        totals = [total for total, chance in self._totals()]
-        if any(total.delta for total in totals) or isinstance(claim, PureDP | ApproximateDP):
+        total = at_most(self._totals().values())
+        if total.delta or math.isinf(total.squares) or isinstance(claim, PureDP | ApproximateDP):
             return None
         if isinstance(claim, RenyiDP):
-            return max((total.renyi(claim.order) for total in totals), key=lambda each: each.epsilon)
-        concentrated = ZeroConcentratedDP(max(total.rho for total in totals))
-        if any(total.pure for total in totals) or isinstance(claim, ZeroConcentratedDP):
-            return concentrated if isinstance(claim, ZeroConcentratedDP) else PureDP(self.epsilon_at(0.0))
-        return GaussianDP(max(root_above(total.gaussian) for total in totals))
+            return total.renyi(claim.order)
+        if isinstance(claim, ZeroConcentratedDP):
+            return ZeroConcentratedDP(total.rho)
+        if total.pure:
+            return None if total.gaussian else PureDP(above(total.pure))
+        return GaussianDP(root_above(total.gaussian))
 
 
 def derive(
@@ -145,7 +159,7 @@ def _ways(source: ReadSource, parameters: Mapping[str, Any], case: Case) -> list
         rules.changed_axes.update(case.axes)
         try:
             output = rules.look(
-                run.call_definition(source.definition, [], arguments_of(source.definition, parameters, case.data), None)
+                run.call_definition(source.definition, [], arguments_of(source.definition, copy.deepcopy(parameters), case.data), None)
             )
             if not is_same(output):
                 raise run.refusal("an output that is not the same on both datasets", "add noise to each part")
@@ -153,7 +167,7 @@ def _ways(source: ReadSource, parameters: Mapping[str, Any], case: Case) -> list
             raised = str(error)
         except Listed:
             raise run.refusal("an answer by its place", "give `answers`, how many there are") from None
-        ways.append(Way(case.words, tuple(rules.steps), rules.coin, rules.included, raised))
+        ways.append(Way(case.words, tuple(rules.steps), rules.facts.get("coin"), rules.facts.get("takes part", True), raised))
         if len(ways) > MOST_WAYS:
             raise run.refusal(f"more than {MOST_WAYS} ways through the code", "decide less by noise, or audit it")
         script = run.script.next()

@@ -12,8 +12,9 @@ from typing import Any
 
 from dpaudit.verify.coupled.values import ALL, STILL, Number, Span, Truth
 
-ONE = Fraction(1)
+ZERO, ONE = Fraction(0), Fraction(1)
 UNIT = Span(-ONE, ONE)
+HAIR = Fraction(1, 10**9)  # relative: between numbers that doubles surely tell apart
 
 
 class Undefined(Exception):
@@ -60,15 +61,13 @@ def multiply(one: Number, two: Number) -> Number:
     return Number(True, one.span * two.span, moved, one.whole and two.whole)
 
 
-def divide(one: Number, two: Number) -> Number:
-    """one / two. Raises `Undefined` where two may be 0 in one run alone."""
+def divide(one: Number, two: Number, alone: bool = False) -> Number:
+    """one / two. Raises `Undefined` where two may be 0 in one run alone; `alone`: only one run divides."""
     over = two.span.inverse() if two.span.low > 0 or two.span.high < 0 else None
     if over is None:
-        if one.moved == STILL and two.moved == STILL:
-            return Number()
-        if two.moved != STILL:
+        if two.moved != STILL or alone:
             raise Undefined("a division by what may be 0")
-        return Number(True, ALL, ALL)
+        return Number() if one.moved == STILL else Number(True, ALL, ALL)
     if two.span.width == 0:
         return scaled(one, Fraction(over.low))
     if two.moved == STILL:
@@ -76,7 +75,7 @@ def divide(one: Number, two: Number) -> Number:
     return Number(True, one.span * over, ALL)
 
 
-def whole_steps(one: Number, to_even: bool = False) -> Number:
+def whole_steps(one: Number, to_even: bool = False, to_zero: bool = False) -> Number:
     """The number rounded up, down, towards 0, or to the nearest (`to_even`: from 1/2 to 0, and from 3/2 to 2)."""
     if one.whole:
         return one
@@ -85,7 +84,7 @@ def whole_steps(one: Number, to_even: bool = False) -> Number:
         low, high = (
             end if math.isinf(end) else Fraction(f(end)) for end, f in zip(moved, (math.floor, math.ceil), strict=True)
         )
-        moved = Span(low, high) + UNIT if to_even else Span(low, high)
+        moved = Span(low, high) + UNIT if to_even else Span(min(low, ZERO), max(high, ZERO)) if to_zero else Span(low, high)
     low, high = (
         end if math.isinf(end) else Fraction(f(end)) for end, f in zip(one.span, (math.floor, math.ceil), strict=True)
     )
@@ -140,6 +139,10 @@ def compare(op: ast.cmpop, one: Number, two: Number) -> bool | Truth:
             return found if isinstance(found, Truth) else not found
     same = Truth(one.same and two.same)
     (low, high), (least, most) = one.span, two.span
+    if not (one.whole and two.whole):  # doubles decide, so that a hair stays between the two
+        hair = max((abs(end) for end in (*one.span, *two.span) if not math.isinf(end)), default=0) * HAIR
+        far = high + hair < least or low - hair > most
+        return Truth(one.same and two.same) if not far else not isinstance(op, ast.Eq) and high < least
     surely, never = {
         ast.Lt: (high < least, low >= most),
         ast.LtE: (high <= least, low > most),

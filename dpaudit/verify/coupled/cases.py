@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -22,6 +22,7 @@ from dpaudit.verify.coupled.functions import Calls
 from dpaudit.verify.coupled.noise import Axis, Rng
 from dpaudit.verify.coupled.rules import ANY
 from dpaudit.verify.coupled.values import (
+    CLOCK,
     ALL,
     ME,
     NEW,
@@ -55,6 +56,12 @@ MOST_CASES = 5_000
 MOST_ROWS = 16  # of a user, where the code bounds their number
 
 
+class DataAxis(Axis):
+    """Names the places of a dataset that is not empty."""
+
+    filled = True
+
+
 class RowAxis(Axis):
     """Names the length of each row of a table: a number once one was used for it."""
 
@@ -66,7 +73,8 @@ class Loops(Calls):
 
     def __init__(self, run: Executor) -> None:
         super().__init__(run)
-        self.rows, self.changed_axes, self.places, self.ones = RowAxis(), {}, {}, set[int]()
+        self.rows, self.changed_axes, self.ones = RowAxis(), {}, set[int]()
+        self.facts: dict[Any, Any] = {}  # what was found out of the case on the way, undone with all else
 
     # --- comprehensions -------------------------------------------------------------------------------------------
 
@@ -87,11 +95,12 @@ class Loops(Calls):
             return element()
 
         before, clock = run.contents(), self.clock
-        usual = self.check_own(made(items.usual), clock)
-        changed = [self.check_own(self.both(made, each), clock) for each in items.changed]
+        usual = self.many(lambda: self.check_own(self.of_entry(made, items.usual), clock))
+        changed = [self.check_own(self.both(lambda one: self.of_entry(made, one), each), clock) for each in items.changed]
         extra = items.extra
         if extra is not None:
             extra = extra[0], self.alone(extra[0], lambda: made(items.extra[1]))  # type: ignore[index]
+        before.pop(id(self.facts))
         if not self.alike_contents(before, run.contents()):
             raise run.refusal("a comprehension that changes something", "write it as a loop")
         for each in changed:
@@ -117,6 +126,32 @@ class Loops(Calls):
         self.changed_axes[axis] = bool(changed)
         return Vector(usual=usual, changed=tuple(changed), extra=extra, axis=axis, most=items.most)
 
+    def of_entry(self, made: Callable[[Any], Any], entry: Any) -> Any:
+        """What is made of an entry, by names that are its own; what is taken from it is not that of other entries."""
+        number = next(CLOCK)
+        found = made(replace(entry) if isinstance(entry, Number | Record) else entry)
+        if isinstance(found, Number) and found.less is not None and found.less[0].born > number:
+            return replace(found, less=None)
+        if isinstance(found, Noisy) and isinstance(found.base, Number) and found.base.less is not None:
+            if found.base.less[0].born > number:
+                found.base = replace(found.base, less=None)
+        return found
+
+    def of_any(self, generator: ast.comprehension, items: Unknown, element: Callable[[], Any]) -> Any:
+        """A comprehension over entries of which nothing is known."""
+        run, before = self.run, self.run.contents()
+
+        def made() -> Any:
+            run.assign(generator.target, Unknown(items.same))
+            for test in generator.ifs:
+                run.truth(run.value(test))
+            return self.look(element())
+
+        found = self.many(made)
+        if not self.alike_contents(before, run.contents()) or not is_same(found) or not items.same:
+            raise run.refusal("a comprehension over what is not known", "write it over public or noisy values")
+        return Unknown()
+
     def like(self, value: Any) -> Any:
         """An entry that both runs have, of the same kind as another."""
         number = number_of(self.numeric(value))
@@ -126,6 +161,7 @@ class Loops(Calls):
         """Whether a loop only appends one value a turn to a new list: that is a comprehension."""
         match node:
             case ast.For(
+                target=ast.Name() | ast.Tuple(),
                 body=[
                     ast.Expr(
                         value=ast.Call(
@@ -140,10 +176,15 @@ class Loops(Calls):
                 return False
         run = self.run
         target = run.frame.get(name)
+        if name in {each.id for each in ast.walk(made) if isinstance(each, ast.Name)}:
+            return False
         if target != [] or sum(each is target for frame in run.frames for each in frame.values()) != 1:
             return False
         generator = ast.comprehension(target=node.target, iter=node.iter, ifs=[], is_async=0)
         run.frame[name] = self.comprehension(generator, items, lambda: run.value(made))
+        for each in ast.walk(node.target):
+            if isinstance(each, ast.Name):
+                run.frame[each.id] = Unknown(False)
         return True
 
     # --- loops ----------------------------------------------------------------------------------------------------
@@ -192,9 +233,13 @@ class Loops(Calls):
             for each in compares
             if isinstance(each.comparators[0], ast.Name) and ast.unparse(each) == f"{noisy} > {each.comparators[0].id}"
         ]
-        if len(bests) != 1 or items.extra is not None:
+        over = ast.unparse(node.iter)
+        plain = isinstance(node.iter, ast.Call) and len(node.iter.args) == 1 and over == f"enumerate({ast.unparse(node.iter.args[0])})"
+        if len(bests) != 1 or items.extra is not None or not plain:
             return False
         best = bests[0]
+        if {noisy, best} & {each.id for each in ast.walk(made) if isinstance(each, ast.Name)}:
+            return False
         start = run.frame.get(best, MISSING)
         first = {f"{index} == 0 or {noisy} > {best}", f"{best} is None or {noisy} > {best}", f"{noisy} > {best}"}
         begun = ast.unparse(test) in first and ("== 0" in ast.unparse(test) or start is None or start == -math.inf)
@@ -208,12 +253,15 @@ class Loops(Calls):
                 {f"{best}, {name} = ({noisy}, {index})"},
             )
         }
-        if not begun or len(winners) != 1:
+        if not begun or len(winners) != 1 or winners & {each.id for each in ast.walk(made) if isinstance(each, ast.Name)}:
             return False
         entries, clock = [], self.clock
+        def noise(entry: Any) -> Any:
+            run.assign(node.target, entry)
+            return run.value(made)
+
         for each in (items.usual, *items.changed):
-            run.assign(node.target, each)
-            entries.append(self.check_own(run.value(made), clock))
+            entries.append(self.many(lambda each=each: self.check_own(self.of_entry(noise, each), clock)))
         if not self.largest(entries):
             return False
         run.frame[winners.pop()] = Index(True, Span(Fraction(0), math.inf), whole=True)
@@ -262,6 +310,10 @@ class Loops(Calls):
         ]
         result: Contents = {}
         for key, (container, held) in before.items():
+            if container is self.facts:
+                found = [each[key][1] for each in after if each is not None]
+                result[key] = container, {**held, **found[0], **found[-1]}
+                continue
             one, two = (each[key][1] if each is not None and key in each else held for each in after)
             result[key] = container, self.moved_contents(key, held, one, two)
         run.adopt(result)
@@ -280,9 +332,9 @@ class Loops(Calls):
 
         def counted() -> None:
             nonlocal most
-            self.failing = Fraction(0)
+            self.facts["failing"] = Fraction(0)
             turn()
-            most = max(most, self.failing)
+            most = max(most, self.facts["failing"])
 
         ends, _ = self.alone(second, lambda: run.every_way(counted))
         run.adopt(before)
@@ -320,10 +372,10 @@ class Loops(Calls):
             own = {}
             for name in {**one, **two}:
                 old = held.get(name, MISSING)
-                if isinstance(name, Own) and (old is MISSING and not self.shared or isinstance(old, Only)):
+                if isinstance(name, Own) and (old is MISSING and not self.facts.get("shared") or isinstance(old, Only)):
                     second = old.second if isinstance(old, Only) else name in two
                     own[name] = Only(False, second, (two if second else one)[name])
-            if self.shared and ANY in held and NEW in {**one, **two} and NEW not in held:
+            if self.facts.get("shared") and ANY in held and NEW in {**one, **two} and NEW not in held:
                 held = {**held, NEW: held[ANY]}
                 one, two = ({NEW: held[ANY], **each} for each in (one, two))
             if not local and not held.keys() | own == one.keys() | own == two.keys() | own:
@@ -445,7 +497,7 @@ def cases(
         yield from _of_answers(adjacency, kind, answers, whole)
         return
     regions = list(_regions(points))
-    axis = Axis()
+    axis = DataAxis() if adjacency == "replace_one" else Axis()
     usual: Any = Record()
     if adjacency == "add_or_remove_user" and kind != "a mapping":
         named = {path: Place(True, ME) for path in USER}
@@ -486,12 +538,12 @@ def _of_answers(adjacency: str, kind: str, answers: int | None, whole: bool) -> 
         elif answers is not None and adjacency == "one-differs":
             for place in range(answers):
                 yield Case(
-                    f"{words}, that at {place}", Grid([moved if each == place else still for each in range(answers)])
+                    f"{words}, that at {place}", Grid([replace(moved if each == place else still) for each in range(answers)])
                 )
         elif answers is not None:
             yield Case(words, Grid([replace(moved) for _ in range(answers)]))
         else:
-            axis = Axis()
+            axis = DataAxis()
             one = adjacency == "one-differs"
             vector = Vector(usual=still if one else moved, changed=(moved,) if one else (), axis=axis, array=True)
             yield Case(words, Table(vector=vector) if kind == "a mapping" else vector, {axis: one})

@@ -284,7 +284,7 @@ class Executor:
     def contents(self) -> Contents:
         """What every list, dictionary and array holds that can be reached."""
         found: Contents = {}
-        waiting: list[Any] = list(self.frames)
+        waiting: list[Any] = [*self.frames, self.rules.facts]
         while waiting:
             value = waiting.pop()
             if isinstance(value, Function) and value.frame is not None:
@@ -490,6 +490,8 @@ class Executor:
     def loop(self, node: ast.For) -> None:
         """A `for` loop: turn by turn over what is known, by cases over the entries of a dataset."""
         value = self.value(node.iter)
+        if node.orelse:
+            raise self.refusal("else of a loop", "write it after the loop")
         if isinstance(value, Users):
             self.rules.rows_of_users(node, value)
             return
@@ -559,13 +561,13 @@ class Executor:
                 cure = "give `answers`, how many there are"
                 raise self.refusal("privacy is spent at every entry, and their number is not known", cure)
             again = [end.contents for end in ends if end.how in ("end", "continue")]
-            after = self.joined([before, *again])
+            after = self.rules.many(lambda before=before, again=again: self.joined([before, *again]))
             if number >= WIDENED:
                 after = self.rules.widened(before, after)
             self.adopt(after)
             if self.rules.alike_contents(before, self.contents()):
                 broken = [end.contents for end in ends if end.how == "break"]
-                stays = End("end", None, self.joined([before, *broken]))
+                stays = End("end", None, self.rules.many(lambda: self.joined([before, *broken])))
                 self.resume([stays, *(end for end in ends if end.how in ("return", "raise"))])
                 return
         raise self.refusal(
@@ -586,7 +588,7 @@ class Executor:
                 return self.binary(op, self.value(left), self.value(right))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 condition = self.truth(self.value(operand))
-                return condition if isinstance(condition, Truth) else not condition
+                return Truth(condition.same) if isinstance(condition, Truth) else not condition
             case ast.UnaryOp(op=op, operand=operand):
                 value = self.value(operand)
                 return self.plain(UNARY[type(op)], value) if is_plain(value) else self.rules.unary(op, value)
@@ -816,7 +818,7 @@ class Executor:
                 raise self.refusal("such a comprehension over the data", "use a list over the data alone")
             return self.rules.comprehension(generator, items, element)
         if isinstance(items, Unknown):
-            return Unknown(items.same)
+            return self.rules.of_any(generator, items, element if last else lambda: self._generated(node, place + 1))
         found = []
         for item in items:
             self.assign(generator.target, item)

@@ -246,6 +246,8 @@ class Calls(Values):
                     self.store(owner, args[0], Unknown())
                 return Unknown()
             return self.refused(name)
+        if isinstance(owner, set) and not is_plain(args):
+            raise self.run.refusal("a set of values that are not known", "use a list")
         if name == "extend" and isinstance(args[0], Vector | Grid | Unknown):
             owner.extend(self.run.known_items(args[0]))
             return None
@@ -332,7 +334,7 @@ class Calls(Values):
         result = self.each(columns[0], lambda one: (one,))
         for column in columns[1:]:
             result = self.paired(lambda row, one: (*row, one), result, column)
-        return replace(result, array=False)
+        return replace(result, array=False, axis=first.axis if len(vectors) == len(found) else Axis())
 
     def alongside(self, values: Any, vector: Vector) -> Vector:
         """A public list beside the entries of a dataset."""
@@ -441,7 +443,15 @@ class Calls(Values):
             usual = part(ANY, changed[0] if changed else Number())
         return Vector(usual=usual, changed=tuple(changed), extra=extra, ordered=not changed)
 
+    def looked(self, found: list[Any], entries: Any) -> list[Any]:
+        """Entries that were looked at; the first of a vector's stands for many."""
+        if isinstance(entries, list):
+            return list(map(self.look, found))
+        return [self.many(lambda: self.look(found[0])), *map(self.look, found[1:])]
+
     def _sorted(self, value: Any, key: Any = None, reverse: bool = False) -> Any:
+        if not isinstance(reverse, bool):
+            return NotImplemented
         if isinstance(value, dict) and key is None:
             value = self.of_container(value, "keys", [], {})
         if isinstance(value, Vector) and key is None and (not value.ordered or isinstance(value.usual, Rest)):
@@ -509,12 +519,12 @@ class Calls(Values):
         """The smaller or the larger of two."""
         for norm, other in ((one, two), (two, one)):
             if isinstance(norm, Norm) and is_number(other) and (pick is max) is not norm.inverse:
-                return norm
+                return replace(norm, kept=norm.kept or (other >= 0 if norm.inverse else other > 0))
 
         def of(a: Any, b: Any) -> Any:
             for norm, other in ((a, b), (b, a)):
-                if isinstance(norm, Norm) and (pick is max) is not norm.inverse:
-                    return norm
+                if isinstance(norm, Norm) and is_number(other):
+                    return self.extreme(norm, other, pick)
             if is_plain((a, b)):
                 return self.run.plain(pick, a, b)
             x, y = self.number(a), self.number(b)
@@ -550,15 +560,18 @@ class Calls(Values):
     def _floor(self, value: Any) -> Any:
         return self.mapped(lambda one: arithmetic.whole_steps(number_of(one)), value)  # type: ignore[arg-type]
 
+    def _trunc(self, value: Any) -> Any:
+        return self.mapped(lambda one: arithmetic.whole_steps(number_of(one), to_zero=True), value)  # type: ignore[arg-type]
+
     def _int(self, value: Any) -> Any:
         terms = terms_of(value)
         if terms is not None and all(drawn.law == "geometric" and abs(f) == 1 for f, drawn in terms):
             base = self.number(value.base) if isinstance(value, Noisy) else number_of(0)
             if base is not None and base.whole:
                 return value
-        return self._floor(value)
+        return self._trunc(value)
 
-    _ceil = _trunc = _floor
+    _ceil = _floor
     _int64 = _int
 
     def _float(self, value: Any) -> Any:
@@ -587,7 +600,7 @@ class Calls(Values):
             number = number_of(one)
             assert number is not None
             if number.span.low < 0:
-                return Unknown() if number.same else self.refused("sqrt")
+                return Unknown() if number.same and self.single is None else self.refused("sqrt")
             return arithmetic.monotone(number, math.sqrt)
 
         return self.mapped(of, value)
@@ -597,7 +610,7 @@ class Calls(Values):
             number = number_of(one)
             assert number is not None
             if number.span.low <= 0:
-                return Unknown() if number.same else self.refused("log")
+                return Unknown() if number.same and self.single is None else self.refused("log")
             return arithmetic.monotone(number, math.log, 1 / Fraction(number.span.low))
 
         return self.mapped(of, value)
@@ -662,9 +675,11 @@ class Calls(Values):
 
     def sum_of_vector(self, vector: Vector, axis: Any) -> Any:
         """The sum of a vector's entries."""
-        usual, changed, extra = self.look(vector.usual), [self.look(each) for each in vector.changed], vector.extra
+        usual, changed, extra = self.many(lambda: self.look(vector.usual)), [self.look(each) for each in vector.changed], vector.extra
         every = [usual, *changed, *(extra or ())[1:]]
         if any(isinstance(each, Block) for each in every):
+            if vector.array and axis is None:
+                raise self.run.refusal("a sum over rows and columns", "give axis=0")
             sizes = [each.size if isinstance(each, Block) else math.inf for each in (extra or ())[1:]]
             far = sum(
                 (each.moved_2 if isinstance(each, Block) else math.inf for each in changed), sum(sizes, Fraction(0))
@@ -740,25 +755,25 @@ class Calls(Values):
     # --- rules: the largest -----------------------------------------------------------------------------------------
 
     def _max(self, *values: Any, key: Any = None, pick: Any = max, **more: Any) -> Any:
-        if more:
+        if more or key is not None and len(values) != 1:
             return NotImplemented
         if len(values) > 1 and key is None:
             return functools.reduce(lambda one, two: self.extreme(one, two, pick), values)
         entries = self.run.items(values[0])
         if key is not None:
             found = self.keyed(entries, key)
-            items = entries if isinstance(entries, list) else [entries.usual]
-            if found and is_plain(found):
+            items = entries if isinstance(entries, list) else [entries.usual, *entries.changed]
+            if not all(isinstance(each, Index) or is_same(each) for each in items):
+                return NotImplemented
+            if found and is_plain(found) and isinstance(entries, list):
                 return items[found.index(self.run.plain(pick, found))]
-            if found is not None and is_same(items) and self.largest(found, smallest=pick is min):
-                return Unknown()
-            if found is not None and is_same(items) and is_same(self.look(found)):
+            if found is not None and (self.largest(found, smallest=pick is min) or is_same(self.looked(found, entries))):
                 return Unknown()
             return NotImplemented
         if isinstance(entries, list) and entries:
             return functools.reduce(lambda one, two: self.extreme(one, two, pick), entries)
         if isinstance(entries, Vector) and entries.extra is None:
-            numbers = [self.number(each) for each in (entries.usual, *entries.changed)]
+            numbers = [self.many(lambda: self.number(entries.usual)), *map(self.number, entries.changed)]
             if None not in numbers:
                 hull = functools.reduce(operator.or_, (each.moved for each in numbers if each is not None))
                 return Number(True, ALL, hull, all(each is not None and each.whole for each in numbers))
@@ -817,20 +832,23 @@ class Calls(Values):
 
     # --- rules: norms -----------------------------------------------------------------------------------------------
 
-    def _linalg_norm(self, value: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    def _linalg_norm(self, value: Any, *, axis: Any = None, keepdims: bool = False) -> Any:
+        def norm(one: Any) -> Norm:
+            return Norm(True, AT_LEAST_0, STILL if is_same(one) else ALL, of=one, column=axis is None or keepdims is True)
+
         if isinstance(value, Vector) and axis in (1, -1):
-            return self.each(value, lambda one: Norm(True, AT_LEAST_0, of=one, column=keepdims is True), array=True)
+            return self.each(value, norm, array=True)
         if isinstance(value, Record | Number | Grid) and axis is None and not isinstance(value, Norm):
-            return Norm(True, AT_LEAST_0, of=value)
+            return norm(value)
         return NotImplemented
 
     def clipped_block(self, op: ast.operator, left: Any, right: Any) -> Any:
         """A vector over a bound of its norm is no longer than that says."""
         for norm, other in ((right, left), (left, right)):
             if isinstance(norm, Norm) and other is norm.of and norm.column:
-                if isinstance(op, ast.Mult) and norm.inverse:
+                if isinstance(op, ast.Mult) and norm.inverse and norm.kept:
                     return Block(True, norm.factor, axis=self.rows)
-                if isinstance(op, ast.Div) and not norm.inverse and norm is right:
+                if isinstance(op, ast.Div) and not norm.inverse and norm is right and norm.kept:
                     return Block(True, 1 / norm.factor, axis=self.rows)
         return super().clipped_block(op, left, right)
 
@@ -885,7 +903,7 @@ class Calls(Values):
             return None
         by = Fraction(other)
         if isinstance(op, ast.Add):
-            return replace(norm) if not norm.inverse else None
+            return replace(norm, kept=norm.kept or other > 0) if not norm.inverse else None
         if by == 0:
             return None
         if isinstance(op, ast.Mult):
@@ -893,11 +911,13 @@ class Calls(Values):
         if isinstance(op, ast.Div) and is_left:
             return replace(norm, factor=norm.factor / by)
         if isinstance(op, ast.Div) and not norm.inverse:
-            return replace(norm, factor=by / norm.factor, inverse=True)
+            return replace(norm, factor=by / norm.factor, inverse=True, kept=norm.kept)
         return None
 
     def rows_have(self, number: int, block: Block) -> bool:
         """Takes it that each row has so many entries; not two numbers."""
+        if number == 1:
+            raise self.run.refusal("rows of one column", "use plain numbers")
         if self.rows.number not in (None, number):
             raise self.run.refusal("rows of two lengths", "use one public number of columns")
         self.rows.number = number

@@ -7,6 +7,7 @@ only the largest is asked for, its noise alone is moved, by the most that the ot
 
 import ast
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -216,9 +217,9 @@ class Ledger:
         if isinstance(op, ast.Mult):
             for one, two in ((left, right), (right, left)):
                 if isinstance(one, Drawn) and isinstance(two, Drawn) and (one.law, two.law) == ("sign", "exponential"):
-                    if not (one.spent or two.spent):
-                        self._set(one, "spent", "a sign"), self._set(two, "spent", "a size")
-                        return self.made(Drawn("laplace", two.scale, two.line))
+                    self.used(one, "a sign")
+                    self.used(two, "a size")
+                    return self.made(Drawn("laplace", two.scale, two.line, count=two.count))
         if isinstance(op, ast.Mult | ast.Div):
             noisy, by = (right, left) if isinstance(op, ast.Mult) and is_number(left) else (left, right)
             terms = terms_of(noisy)
@@ -247,7 +248,12 @@ class Ledger:
             base = bases[1]
         else:
             base = self.run.rules.binary(op, *bases)
-        return self.made(Noisy(base, (*(ours or ()), *((f * sign, drawn) for f, drawn in theirs or ()))))
+        terms: dict[Drawn, Fraction] = dict.fromkeys((drawn for _, drawn in (*(ours or ()), *(theirs or ()))), Fraction(0))
+        for factor, drawn in (*(ours or ()), *((f * sign, drawn) for f, drawn in theirs or ())):
+            terms[drawn] += factor
+        if not all(terms.values()):
+            raise self.run.refusal("noise that is taken away again", "keep what is released noisy")
+        return self.made(Noisy(base, tuple((factor, drawn) for drawn, factor in terms.items())))
 
     # --- looking ----------------------------------------------------------------------------------------------------
 
@@ -302,6 +308,15 @@ class Ledger:
     def again(self, drawn: Any) -> Exception:
         """The error for noise that is used twice."""
         return self.run.refusal(f"the noise of line {drawn.line} is used twice", "draw fresh noise for each value")
+
+    def many(self, action: Callable[[], Any]) -> Any:
+        """What is done for a usual entry, and so for as many as there are: nothing may be spent on it."""
+        steps = len(self.steps)
+        found = action()
+        if len(self.steps) > steps:
+            cure = "give `answers`, how many there are"
+            raise self.run.refusal("privacy is spent at every entry, and their number is not known", cure)
+        return found
 
     def used(self, drawn: Any, by: Any) -> None:
         """Notes what noise is used for. Raises where it was used for something else."""
@@ -370,7 +385,8 @@ class Ledger:
         if len(terms) == 1 and drawn.law in ("exponential", "geometric") and away:
             cost = minus_log(drawn.scale) if drawn.law == "geometric" else 1 / (abs(factor) * drawn.scale)
             if drawn.law == "exponential" or abs(factor) == 1:
-                self.pay(f"one-sided {drawn.law} noise on what moves away from it by at most {far}", far * cost)
+                words = f"one-sided {drawn.law} noise on what moves away from it by at most {far}"
+                self.steps.append((self.run.line, words, Spent(far * cost, squares=math.inf)))  # pure in one direction
                 return
         words = ", ".join(sorted({law for law, _ in scales}))
         raise self.run.refusal(
@@ -409,7 +425,8 @@ class Ledger:
     def tail(self, noisy: Noisy, threshold: Fraction) -> Fraction | None:
         """The chance, rounded up, that a number which one run alone has is above a threshold once it has noise."""
         base = number_of(self.run.rules.numeric(noisy.base))
-        if base is None or len(noisy.terms) != 1 or math.isinf(base.span.high) or noisy.terms[0][1].spent is not None:
+        drawn = noisy.terms[0][1]
+        if base is None or len(noisy.terms) != 1 or math.isinf(base.span.high) or drawn.spent or drawn.count:
             return None
         factor, drawn = noisy.terms[0]
         above, scale = threshold - Fraction(base.span.high), abs(factor) * drawn.scale
@@ -431,8 +448,10 @@ class Ledger:
             return False
         laws = {(each.terms[0][1].law, each.terms[0][0] * each.terms[0][1].scale) for each in entries}
         draws = [each.terms[0][1] for each in entries]
-        if len(laws) != 1 or any(drawn.spent is not None for drawn in draws):
+        if len(laws) != 1 or any(drawn.spent is not None or drawn.count is not None for drawn in draws):
             return False
+        if len({id(drawn) for drawn in draws}) != len(draws):
+            raise self.run.refusal("one draw of noise for several entries", "draw fresh noise for each")
         ((law, scale),) = laws
         if law not in ("laplace", "exponential", "gumbel", "geometric"):
             return False
@@ -476,7 +495,8 @@ class Ledger:
             raise self.run.refusal(
                 "a choice by weights that are not exp(score) over their sum", "write p = w / w.sum(), w = np.exp(...)"
             )
-        if len({id(each.over) for each in entries}) != 1 or len(entries[0].over.summed) != len(entries):
+        summands = [id(each.log) for each in entries[0].over.summed]
+        if len({id(each.over) for each in entries}) != 1 or sorted(summands) != sorted(id(e.log) for e in entries):
             raise self.run.refusal("weights over different sums", "divide all by the sum of all")
         if kwargs.get("size", args[1] if len(args) > 1 else None) is not None or not is_same(args[0]):
             raise self.run.refusal("such a choice by weights", "choose one public candidate at a time")
@@ -486,7 +506,9 @@ class Ledger:
 
 
 class Axis:
-    """Names what is in step with the entries of a dataset."""
+    """Names what is in step with the entries of a dataset; `filled`: there is at least one."""
+
+    filled = False
 
 
 def axis_of(value: Any) -> Any:

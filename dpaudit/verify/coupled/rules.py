@@ -19,6 +19,7 @@ from dpaudit.verify.coupled.noise import Axis, Ledger, Rng
 from dpaudit.verify.coupled.values import (
     ABSTRACT,
     ALL,
+    AT_LEAST_0,
     NEW,
     STILL,
     Block,
@@ -112,6 +113,11 @@ class Values(Ledger):
         if isinstance(left, Grid | Vector | NoisyVector | DrawnVector) or isinstance(
             right, Grid | Vector | NoisyVector | DrawnVector
         ):
+            if any(isinstance(each, Vector) and not each.array for each in (left, right)) and not any(
+                isinstance(each, Grid | DrawnVector | NoisyVector) or isinstance(each, Vector) and each.array
+                for each in (left, right)
+            ):
+                raise self.run.refusal("an operation on a list", "make it an array, by np.array(...)")
             return self.elementwise(lambda one, two: self.run.binary(op, one, two), left, right)
         left, right = self.look(left), self.look(right)
         if isinstance(left, Block) or isinstance(right, Block):
@@ -169,6 +175,8 @@ class Values(Ledger):
     @staticmethod
     def counted(axis: Any, power: int, inner: Number) -> Number:
         """inner * n^power, for the number n, at least 1, of entries along an axis."""
+        if not axis.filled:
+            return Number(True, AT_LEAST_0, whole=True, axis=axis)
         if power == 0:
             return inner
         most = Span(Fraction(0), Fraction(1)) if power < 0 else Span(Fraction(1), math.inf)
@@ -193,7 +201,7 @@ class Values(Ledger):
                         summed=(),
                     )
                 try:
-                    return arithmetic.divide(one, two)
+                    return arithmetic.divide(one, two, self.single is not None)
                 except arithmetic.Undefined as error:
                     raise self.run.refusal(
                         str(error), "divide by a public or a noisy number, or keep it from 0"
@@ -307,7 +315,7 @@ class Values(Ledger):
         extra = None
         if left.extra is not None and right.extra is not None:
             extra = left.extra[0], self.alone(left.extra[0], lambda: function(left.extra[1], right.extra[1]))  # type: ignore[index]
-        usual = function(left.usual, right.usual)
+        usual = self.many(lambda: function(left.usual, right.usual))
         return Vector(usual=usual, changed=changed, extra=extra, axis=left.axis, array=True, fresh=True)
 
     def both(self, function: Callable[..., Any], *values: Any) -> Any:
@@ -353,7 +361,8 @@ class Values(Ledger):
         if extra is not None:
             extra = extra[0], self.alone(extra[0], lambda: function(vector.extra[1]))  # type: ignore[index]
         changed = tuple(self.both(function, each) for each in vector.changed)
-        return replace(vector, usual=function(vector.usual), changed=changed, extra=extra, **more)
+        usual = self.many(lambda: function(vector.usual))
+        return replace(vector, usual=usual, changed=changed, extra=extra, **more)
 
     def unary(self, op: ast.unaryop, value: Any) -> Any:
         """op value."""
@@ -361,9 +370,15 @@ class Values(Ledger):
             return self.binary(ast.Mult(), -1, value)
         if isinstance(op, ast.UAdd):
             return value
-        if isinstance(op, ast.Invert) and isinstance(value, Vector | Grid):
-            return self.elementwise(lambda one, _: not one if isinstance(one, bool) else one, value, 0)
+        if isinstance(op, ast.Invert) and isinstance(value, Vector):
+            return self.each(value, self.opposite, fresh=True)
         raise self.run.refusal("this operation", "write the mechanism without it")
+
+    def opposite(self, value: Any) -> Any:
+        """Not a truth value."""
+        if not isinstance(value, bool | Truth):
+            raise self.run.refusal("the opposite of what is no truth value", "compare it")
+        return Truth(value.same) if isinstance(value, Truth) else not value
 
     def compared(self, op: ast.cmpop, left: Any, right: Any) -> Any:
         """left op right."""
@@ -378,8 +393,10 @@ class Values(Ledger):
             if found is not None:
                 return found
         left, right = self.exact(left), self.exact(right)
+        if isinstance(left, Own) is not isinstance(right, Own) and is_plain(left) and is_plain(right):
+            raise self.run.refusal("a user who is compared with a public name", "treat all users alike")
         if is_plain(left) and is_plain(right):
-            return self.run.compared(op, left, right)
+            return self.run.plain(ORDERS[type(op)], left, right)
         for one, two, swapped in ((left, right, False), (right, left, True)):
             if isinstance(one, Number) and one.size_of is not None and is_number(two):
                 for value in (two, -two):
@@ -391,11 +408,8 @@ class Values(Ledger):
         if one is not None and two is not None and not isinstance(op, ast.Is | ast.IsNot):
             found = arithmetic.compare(op, one, two)
             return self.decided(found) if isinstance(found, Truth) else found
-        if (
-            isinstance(op, ast.Eq | ast.NotEq)
-            and (one is None) is not (two is None)
-            and is_plain(left if one is None else right)
-        ):
+        unknown, plain = (right, left) if is_plain(left) else (left, right)
+        if isinstance(op, ast.Eq | ast.NotEq) and type(unknown) is Number and not is_number(plain) and is_plain(plain):
             return isinstance(op, ast.NotEq)
         return self.decided(Truth(is_same(left) and is_same(right)))
 
@@ -421,11 +435,9 @@ class Values(Ledger):
         if isinstance(left, Noisy) and left.value is None and is_number(right) and isinstance(op, ast.Gt | ast.GtE):
             failing = self.tail(left, Fraction(right))
             if failing is not None:
-                self.failing += failing
+                self.facts["failing"] = self.facts.get("failing", Fraction(0)) + failing
                 return False
         return None
-
-    failing = Fraction(0)  # the chance that an entry of one run alone shows
 
     def decided(self, found: Truth) -> Truth:
         """A decision of one run alone is its own."""
@@ -465,7 +477,7 @@ class Values(Ledger):
 
     def inside(self, value: Any, container: Any) -> Any:
         """value in container."""
-        if isinstance(container, Unknown):
+        if isinstance(container, Unknown | str):
             return self.decided(Truth(is_same(value) and is_same(container)))
         found: Any = False
         for each in self.run.known_items(container):
@@ -620,21 +632,18 @@ class Values(Ledger):
         raise Listed()
 
     changed_axes: dict[Any, bool] = {}
-    places: dict[Any, tuple[float, float]] = {}  # of an axis: between which places the changed entry is
+    facts: dict[Any, Any] = {}
 
     def in_slice(self, axis: Any, index: slice) -> bool:
         """Whether the changed entry is in a slice: both are followed."""
-        low, high = self.places.get(axis, (0, math.inf))
+        low, high = self.facts.get(axis, (0, math.inf))
         ends = index.start or 0, math.inf if index.stop is None else index.stop
         if index.step not in (None, 1) or min(ends) < 0:
-            if axis in self.places:
-                raise self.run.refusal("slices from both ends", "slice from the start")
-            self.places[axis] = -1, -1
             return not self.run.choose()
         for end in ends:
             if low < end < high:
                 low, high = (low, end) if not self.run.choose() else (end, high)
-        self.places[axis] = low, high
+        self.facts[axis] = low, high
         return bool(ends[0] <= low and high <= ends[1])
 
     def selected(self, vector: Vector, mask: Vector) -> Vector:
@@ -648,21 +657,16 @@ class Values(Ledger):
         changed = tuple(one for one, keep in zip(vector.changed, mask.changed, strict=True) if keep)
         return replace(vector, changed=changed, extra=extra, axis=Axis(), array=True)
 
-    coin: Fraction | None = None
-
     def taken(self, condition: Any) -> bool:
         """Whether the entry that one run has takes part: where a coin says so, with its chance."""
         if isinstance(condition, Truth):
             if condition.chance is not None:
-                if self.coin is not None:
+                if "coin" in self.facts:
                     raise self.run.refusal("a second sample of the records", "sample once")
-                self.coin = condition.chance
-                self.included = not self.run.choose()
-                return self.included
+                self.facts |= {"coin": condition.chance, "takes part": not self.run.choose()}
+                return bool(self.facts["takes part"])
             return not self.run.choose()
         return bool(condition)
-
-    included = True
 
     def chosen_entry(self, owner: Any, index: Any) -> Any:
         """An entry by an index that may be one of several: what any of them is."""
@@ -705,17 +709,15 @@ class Values(Ledger):
             place = index.region.get(index.path)
             if place is not None and place.exactly and isinstance(place.value, Own):
                 return place.value
-            if self.shared is None:
-                self.shared = not self.run.choose()
-            if self.shared and NEW not in owner and ANY in owner:
+            if "shared" not in self.facts:
+                self.facts["shared"] = not self.run.choose()
+            if self.facts["shared"] and NEW not in owner and ANY in owner:
                 value = owner[ANY]  # another record has it too
                 owner[NEW] = replace(value, start=(id(owner), NEW)) if isinstance(value, Number) else value
             return NEW
         if self.single is not None and isinstance(index, Number) and isinstance(owner, list | Grid):
             return self.one_of(index, len(owner.items if isinstance(owner, Grid) else owner))
         return index
-
-    shared: bool | None = None  # whether the value of the one record, no public one, is that of another record too
 
     def adds_somewhere(
         self, owner: Any, index: Any, op: ast.operator, value: ast.expr, start: ast.expr | None = None

@@ -15,6 +15,7 @@ totals here (Rogers, Roth, Ullman & Vadhan 2016 say why they may depend on what 
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from fractions import Fraction
 from typing import Any
@@ -33,7 +34,7 @@ class Spent:
 
     pure: Fraction = Fraction(0)
     gaussian: Fraction = Fraction(0)
-    squares: Fraction = Fraction(0)
+    squares: Fraction | float = Fraction(0)  # infinite of steps that are pure in one direction alone
     delta: Fraction = Fraction(0)
 
     def __add__(self, other: "Spent") -> "Spent":
@@ -58,19 +59,19 @@ class Spent:
         return above(self.pure + Fraction(least(enough)))
 
     def _by_rho(self, delta: Fraction) -> float:
-        if self.delta or not (self.gaussian or self.squares):
+        if self.delta or not (self.gaussian or self.squares) or math.isinf(self.squares):
             return math.inf
-        rho = (self.gaussian + self.squares) / 2
+        rho = Fraction(self.gaussian + self.squares) / 2
         return least(lambda epsilon: zcdp_delta(rho, epsilon) <= float(delta))
 
     @property
     def rho(self) -> float:
         """The rho of concentrated DP that follows, rounded up."""
-        return above((self.gaussian + self.squares) / 2)
+        return math.inf if math.isinf(self.squares) else above(Fraction(self.gaussian + self.squares) / 2)
 
     def renyi(self, order: float) -> Claim:
         """The Rényi claim at an order that follows: of Gaussian steps, and of pure ones as zCDP."""
-        return RenyiDP(order, above(Fraction(order) * (self.gaussian + self.squares) / 2))
+        return RenyiDP(order, above(Fraction(order) * Fraction(self.gaussian + self.squares) / 2))
 
 
 def gaussian_delta(squared: Fraction, epsilon: float) -> Any:
@@ -129,6 +130,11 @@ def root_above(square: Fraction) -> float:
     """
     near = math.sqrt(square)
     return near if Fraction(near) ** 2 >= square else math.nextafter(near, math.inf)
+
+
+def at_most(totals: Iterable[Spent]) -> Spent:
+    """Totals that no way exceeds: what a way spends may be chosen by what came out before."""
+    return Spent(*map(max, zip(*map(astuple, totals), strict=True)))
 
 
 def by_sample(total: Spent, chance: Fraction | None, delta: float) -> float:

@@ -7,6 +7,7 @@ the first's. All bounds are of real numbers.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -65,6 +66,7 @@ def _product(one: Bound, two: Bound) -> Bound:
     return Fraction(0) if one == 0 or two == 0 else one * two
 
 
+CLOCK = itertools.count(1)  # of numbers: which of two was there first
 STILL = Span(Fraction(0), Fraction(0))
 ALL = Span(-math.inf, math.inf)
 AT_LEAST_0 = Span(Fraction(0), math.inf)
@@ -102,6 +104,7 @@ class Number(Unknown):
     over: object = None
     summed: tuple[object, ...] = ()
     axis: object = None
+    born: int = 0
     count: tuple[object, int, Number] | None = None
     size_of: Record | None = None
 
@@ -109,6 +112,7 @@ class Number(Unknown):
         apart = Span(self.span.low - self.span.high, self.span.high - self.span.low) if _finite(self.span) else ALL
         moved = self.moved & apart
         object.__setattr__(self, "moved", moved)
+        object.__setattr__(self, "born", next(CLOCK))
         object.__setattr__(self, "same", moved == STILL)
 
 
@@ -287,6 +291,7 @@ class Norm(Number):
     factor: Fraction = Fraction(1)
     inverse: bool = False
     column: bool = True
+    kept: bool = False  # above 0, or at most a positive number: no division by 0 comes of it
 
 
 @dataclass(eq=False)

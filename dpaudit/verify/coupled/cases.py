@@ -402,7 +402,7 @@ class Loops(Calls):
         if isinstance(old, Block | Grid) and (isinstance(one, Block) or isinstance(two, Block)):
             far = [
                 each.added
-                if isinstance(each, Block) and each.start is not None
+                if isinstance(each, Block) and each.start == token
                 else Fraction(0)
                 if each is old
                 else math.inf

@@ -768,6 +768,8 @@ class Executor:
         """The entries of what is iterated over, as a list; or a `Vector`."""
         if isinstance(value, ABSTRACT):
             return self.rules.items(value)
+        if isinstance(value, set | frozenset) and len(value) > 1 and not all(type(each) is int for each in value):
+            raise self.refusal("a loop over a set, whose order is no one's", "go over sorted(...) of it")
         return self.plain(list, value)
 
     def key(self, value: Any) -> Any:

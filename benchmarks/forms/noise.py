@@ -1,6 +1,6 @@
-"""Gaussian noise in all its claims, descent, and noise on whole numbers: drawn, and by samplers that are written out."""
+"""Gaussian noise in all its claims, descent, and noise on whole numbers: drawn, or by samplers written out."""
 
-# ruff: noqa: N803, PERF401, SIM, C4, B905, B007
+# ruff: noqa: N803, PERF401
 
 from __future__ import annotations
 

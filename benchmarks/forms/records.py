@@ -1,6 +1,6 @@
 """Records: counts, clipped sums, means, histograms, groups, joins, users, quantiles, sampling."""
 
-# ruff: noqa: N803, PERF401, SIM, C4, B905, B007
+# ruff: noqa: C420
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of verdicts, without audits: `python -m tests.verify.forms.verdicts` writes it anew, which takes minutes."""
+"""The table of verdicts, without audits; `python -m tests.verify.forms.verdicts` writes it anew, in minutes."""
 
 from __future__ import annotations
 

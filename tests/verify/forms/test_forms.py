@@ -76,4 +76,6 @@ def _claim(form: Form) -> Claim:
     """The claim as a claim; a text is a formula in the parameters. Of records it is about their relation."""
     value = eval(form.claim, dict(form.parameters)) if isinstance(form.claim, str) else form.claim
     claim = value if isinstance(value, Claim) else PureDP(float(value))
-    return claim.with_relation(form.adjacency) if "_" in (form.adjacency or "") else claim
+    if "_" not in (form.adjacency or "") or (isinstance(form.pair, tuple) and isinstance(form.pair[0], dict)):
+        return claim  # of answers, or of a mapping from users, whose relation no audit checks
+    return claim.with_relation(form.adjacency)

@@ -13,6 +13,7 @@ TABLES = (
     "bracket",
     "verify",
     "forms",
+    "claims",
     "exact",
     "certifiers",
     "sequential",

@@ -1,6 +1,6 @@
-"""The corpus of forms: mechanisms as authors write them, each with its claim and the truth, and what brackets make of them.
+"""The corpus of forms: mechanisms as authors write them, each with its claim and the truth beside what brackets say.
 
-`python -m benchmarks forms` prints a line for each: what was decided, in how many CPU seconds, and the first reason where
+`python -m benchmarks forms` prints a line for each: what was decided, in how many CPU seconds, and the reasons where
 nothing was. A verdict against the truth ends it with status 1.
 """
 

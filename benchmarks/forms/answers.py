@@ -1,6 +1,6 @@
 """Noise on answers and what follows it, in the spellings of authors: arrays, loops, guards, helpers, classes."""
 
-# ruff: noqa: N803, PERF401, SIM, RUF005, C4, B905, B007
+# ruff: noqa: B905, N803, PERF401
 
 from __future__ import annotations
 
@@ -302,7 +302,7 @@ at = {"eps": 0.05, "T": 100}
 why = "advanced composition: 100 x 0.05 at delta = 1e-5 is 2.656"
 form = keeps(hundred_answers, ApproximateDP(2.66, 1e-5), "all-differ", at=at, pair=([1] * 100, [0] * 100), why=why)
 keeps(hundred_answers, 5.0, "all-differ", at=at, pair=([1] * 100, [0] * 100), name="hundred answers, added up")
-twin(form, "hundred answers at 1", "half of what advanced composition allows", claim=ApproximateDP(1.0, 1e-5))
+twin(form, "hundred answers at 0.3", "about a Gaussian of mu = 1/2: delta = 0.1", claim=ApproximateDP(0.3, 1e-5))
 
 
 def noisy_tree(q, rng, eps):

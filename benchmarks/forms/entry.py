@@ -8,6 +8,7 @@ import re
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from types import ModuleType
 from typing import Any
 
 KEEPS, BREAKS = "keeps", "breaks"
@@ -63,13 +64,14 @@ class Collection:
 
 
 def changed(function: Callable[..., Any], name: str, *changes: tuple[str, str]) -> Callable[..., Any]:
-    """A function whose text differs from another's, in a copy of its module; the text can be found again."""
+    """A function whose text differs from another's, in its module; the text can be found again."""
     source = textwrap.dedent(inspect.getsource(function)).replace(f"def {function.__name__}(", f"def {name}(")
     for old, new in changes:
         assert old in source, f"{function.__name__} has no {old!r}"
         source = source.replace(old, new)
+    named = {word: each for word, each in function.__globals__.items() if isinstance(each, ModuleType)}
+    source = "".join(f"import {each.__name__} as {word}\n" for word, each in named.items()) + source
     file = f"<form {name}, {len(linecache.cache)}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    scope = dict(function.__globals__)
-    exec(compile(source, file, "exec", dont_inherit=True), scope)
-    return scope[name]  # type: ignore[no-any-return]
+    exec(compile(source, file, "exec", dont_inherit=True), function.__globals__)
+    return function.__globals__[name]  # type: ignore[no-any-return]

@@ -1,6 +1,6 @@
 """The shapes of mechanisms in libraries: classes that check, clip, draw and clamp. In shape, and not in text."""
 
-# ruff: noqa: N803, PERF401, SIM, C4, B905, B007
+# ruff: noqa: B007, C420
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ form = keeps(
 twin(
     form,
     "library mean, rows added",
-    "the length is in the scale",
+    "the length is in the scale, and no rows raise",
     adjacency="add_or_remove_one",
-    pair=([0.0, 5.0], [5.0]),
+    pair=([5.0], []),
 )
 twin(
     form,

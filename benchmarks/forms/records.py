@@ -1,6 +1,6 @@
 """Records: counts, clipped sums, means, histograms, groups, joins, users, quantiles, sampling."""
 
-# ruff: noqa: N803, PERF401, SIM, C4, B905, B007
+# ruff: noqa: C420
 
 from __future__ import annotations
 
@@ -359,6 +359,29 @@ CLICKS = AdjacentPair([(1, "a"), (2, "b"), (1, "b"), (1, "c")], [(2, "b")], user
 at = {"eps": 1.0, "keys": ("a", "b", "c"), "most": 2}
 form = keeps(top_keys_of_users, "eps", USER, at=at, pair=CLICKS, records="the user and a text key")
 twin(form, "keys of users without the bound", "three keys of one user", (" and len(mine) < most", ""))
+
+
+def spending_of_users(users, rng, eps, most, cap):
+    total = 0.0
+    for rows in users.values():
+        total += sum(min(max(x, 0.0), cap) for x in rows[:most])
+    return total + rng.laplace(scale=most * cap / eps)
+
+
+BASKETS = ({1: [9.0, 9.0, 9.0], 2: [1.0]}, {2: [1.0]})
+MAPPING = "a list of numbers, of each user by name"
+at = {"eps": 1.0, "most": 2, "cap": 5.0}
+form = keeps(spending_of_users, "eps", USER, at=at, pair=BASKETS, records=MAPPING)
+twin(form, "spending of users, all rows", "no bound on rows", ("rows[:most]", "rows"))
+twin(form, "spending of users at one row's noise", "a user has two", ("most * cap", "cap"))
+
+
+def number_of_users(users, rng, eps):
+    return len(users) + rng.laplace(scale=1 / eps)
+
+
+form = keeps(number_of_users, "eps", USER, pair=BASKETS, records=MAPPING)
+twin(form, "number of rows of users", "a user has many", ("len(users)", "sum(len(rows) for rows in users.values())"))
 
 
 def joined_spending(rows, rng, eps, prices, most):

@@ -1,6 +1,6 @@
 """Selection of the largest, of several, of what is stable; thresholds."""
 
-# ruff: noqa: N803, PERF401, SIM, C4, B905
+# ruff: noqa: N803
 
 from __future__ import annotations
 

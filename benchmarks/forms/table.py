@@ -1,6 +1,6 @@
 """The 43 mechanisms of the first survey of the verifier, and twins of them that break."""
 
-# ruff: noqa: N803, PERF401, SIM, RUF005, C4
+# ruff: noqa: N803
 
 from __future__ import annotations
 

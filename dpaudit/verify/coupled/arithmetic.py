@@ -40,6 +40,8 @@ def add(one: Number, two: Number) -> Number:
 def subtract(one: Number, two: Number) -> Number:
     """one - two: where two is one number for all that it is taken from, how each moves without it is remembered."""
     found = add(one, scaled(two, -ONE, True))
+    if any(one is each or one.entry_of is each is not None for each in two.top):
+        found = replace(found, span=found.span & Span(-math.inf, ZERO))
     if two.moved != STILL and one.less is None:
         return replace(found, less=(two, -ONE), alone=one.moved)
     return found

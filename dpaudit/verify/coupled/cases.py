@@ -46,6 +46,7 @@ from dpaudit.verify.coupled.values import (
     Users,
     Vector,
     is_number,
+    is_same,
     number_of,
 )
 
@@ -95,8 +96,8 @@ class Loops(Calls):
             return element()
 
         before, clock = run.contents(), self.clock
-        usual = self.many(lambda: self.check_own(self.of_entry(made, items.usual), clock))
-        changed = [self.check_own(self.both(lambda one: self.of_entry(made, one), each), clock) for each in items.changed]
+        usual = self.many(lambda: self.check_own(self.of_entry(made, items.usual, items), clock))
+        changed = [self.check_own(self.both(lambda one: self.of_entry(made, one, items), each), clock) for each in items.changed]
         extra = items.extra
         if extra is not None:
             extra = extra[0], self.alone(extra[0], lambda: made(items.extra[1]))  # type: ignore[index]
@@ -126,9 +127,11 @@ class Loops(Calls):
         self.changed_axes[axis] = bool(changed)
         return Vector(usual=usual, changed=tuple(changed), extra=extra, axis=axis, most=items.most)
 
-    def of_entry(self, made: Callable[[Any], Any], entry: Any) -> Any:
+    def of_entry(self, made: Callable[[Any], Any], entry: Any, vector: Vector) -> Any:
         """What is made of an entry, by names that are its own; what is taken from it is not that of other entries."""
         number = next(CLOCK)
+        if type(entry) is Number:
+            entry = replace(entry, entry_of=vector)
         found = made(replace(entry) if isinstance(entry, Number | Record) else entry)
         if isinstance(found, Number) and found.less is not None and found.less[0].born > number:
             return replace(found, less=None)
@@ -261,7 +264,7 @@ class Loops(Calls):
             return run.value(made)
 
         for each in (items.usual, *items.changed):
-            entries.append(self.many(lambda each=each: self.check_own(self.of_entry(noise, each), clock)))
+            entries.append(self.many(lambda each=each: self.check_own(self.of_entry(noise, each, items), clock)))
         if not self.largest(entries):
             return False
         run.frame[winners.pop()] = Index(True, Span(Fraction(0), math.inf), whole=True)

@@ -410,6 +410,8 @@ class Calls(Values):
         )
         if isinstance(found, Vector):
             return replace(found, array=True, fresh=False)
+        if isinstance(found, Number):
+            raise OtherKind(self.run.line, "an array of one number", "give a list of answers, or an adjacency of records")
         return Grid(list(found)) if isinstance(found, list) else found
 
     _copy = _ravel = _flatten = _atleast_1d = _array
@@ -585,7 +587,9 @@ class Calls(Values):
         def of(one: Any) -> Any:
             number = number_of(one)
             assert number is not None
-            return replace(arithmetic.monotone(number, math.exp), log=number, span=AT_LEAST_0)
+            if number.span.high > 700 and (not number.same or self.single is not None):
+                raise self.run.refusal("exp of what may overflow", "subtract the largest first")
+            return replace(arithmetic.monotone(number, math.exp), log=number)
 
         return self.mapped(of, value)
 
@@ -771,12 +775,14 @@ class Calls(Values):
                 return Unknown()
             return NotImplemented
         if isinstance(entries, list) and entries:
-            return functools.reduce(lambda one, two: self.extreme(one, two, pick), entries)
+            found = functools.reduce(lambda one, two: self.extreme(one, two, pick), entries)
+            return replace(found, top=tuple(entries)) if type(found) is Number and pick is max and len(entries) > 1 else found
         if isinstance(entries, Vector) and entries.extra is None:
             numbers = [self.many(lambda: self.number(entries.usual)), *map(self.number, entries.changed)]
             if None not in numbers:
                 hull = functools.reduce(operator.or_, (each.moved for each in numbers if each is not None))
-                return Number(True, ALL, hull, all(each is not None and each.whole for each in numbers))
+                whole = all(each is not None and each.whole for each in numbers)
+                return Number(True, ALL, hull, whole, top=(entries,) if pick is max else ())
         return NotImplemented
 
     def _min(self, *values: Any, key: Any = None, **more: Any) -> Any:

@@ -357,11 +357,14 @@ class Values(Ledger):
 
     def each(self, vector: Vector, function: Callable[[Any], Any], **more: Any) -> Vector:
         """The vector of what a function makes of each entry."""
+        def entry(one: Any) -> Any:
+            return replace(one, entry_of=vector) if type(one) is Number else one
+
         extra = vector.extra
         if extra is not None:
             extra = extra[0], self.alone(extra[0], lambda: function(vector.extra[1]))  # type: ignore[index]
-        changed = tuple(self.both(function, each) for each in vector.changed)
-        usual = self.many(lambda: function(vector.usual))
+        changed = tuple(self.both(function, entry(each)) for each in vector.changed)
+        usual = self.many(lambda: function(entry(vector.usual)))
         return replace(vector, usual=usual, changed=changed, extra=extra, **more)
 
     def unary(self, op: ast.unaryop, value: Any) -> Any:

@@ -90,7 +90,8 @@ class Number(Unknown):
     read, plus the offset. `less`: a multiple of a number of both runs was taken from it, without which it moves by
     `alone`. `log`: it is e to this number, over the sum of such that `over` is; `summed`: it is the sum of these.
     `axis`: it is the number n of entries in step with it; `count`: the axis, a power of its n, and the number that the
-    power is multiplied by. `size_of`: it is the size of this part of a record.
+    power is multiplied by. `size_of`: it is the size of this part of a record. `entry_of`: the vector that it is an
+    entry of; `top`: no entry of this vector, or none of these numbers, is larger.
     """
 
     span: Span = ALL
@@ -105,6 +106,8 @@ class Number(Unknown):
     summed: tuple[object, ...] = ()
     axis: object = None
     born: int = 0
+    entry_of: object = None
+    top: tuple[object, ...] = ()
     count: tuple[object, int, Number] | None = None
     size_of: Record | None = None
 

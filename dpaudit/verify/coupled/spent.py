@@ -56,7 +56,8 @@ class Spent:
                 failing = ball(self.delta) * ball(Fraction(epsilon)).exp() if self.delta else 0
                 return bool(gaussian_delta(self.gaussian, epsilon) + failing <= ball(delta))
 
-        return above(self.pure + Fraction(least(enough)))
+        beyond = least(enough)
+        return beyond if math.isinf(beyond) else above(self.pure + Fraction(beyond))
 
     def _by_rho(self, delta: Fraction) -> float:
         if self.delta or not (self.gaussian or self.squares) or math.isinf(self.squares):

@@ -1,5 +1,7 @@
 """Stored results, suites and proofs with one field changed: none changes a verdict, none is an internal error.
 
+And certificates of proofs that a forger made, for claims that are false: none is accepted.
+
 Every field of every kind of file is left out, put twice, exchanged with its neighbour, or replaced by a value of
 another type or size. Twice: as the file stands, where the digest in it must show every change; and with the digest
 made anew, as a forger would, where what is derived must be refused, and what is not is read, rendered and compared.
@@ -13,8 +15,8 @@ import json
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
 from typing import Any
@@ -242,8 +244,118 @@ def proofs_tampered(proofs: dict[str, Any], *, share: float = 1.0, seed: int = 0
     return tally
 
 
+class Forger:
+    """Bases for a false claim: true steps, and steps changed at random, as far as the checker takes them for lemmas.
+
+    `taken` counts the changed steps that it took, by their clauses; each must hold for all numbers.
+    """
+
+    def __init__(self, pool: list[str], true: Callable[[Any], Any], random_: random.Random) -> None:
+        self.pool, self.true, self.random = pool, true, random_
+        self.taken: Counter[Any] = Counter()
+        self.refused = 0
+
+    def __call__(self, obligation: Any) -> Any:
+        from dpaudit.verify.alethe.steps import lemma
+        from dpaudit.verify.proof import Basis
+
+        known = self.true(obligation)
+        steps = list(known.steps)
+        for step in self.random.choices(steps * 5 + self.pool, k=12) if self.pool else ():
+            changed = step_changed(step, self.random)
+            try:
+                self.taken[lemma(changed, obligation.symbols)] += 1
+                steps.append(changed)
+            except (DpAuditError, ZeroDivisionError):
+                self.refused += 1
+        return Basis(tuple(steps), known.state)
+
+
+def step_changed(step: str, random_: random.Random) -> str:
+    """A step of Alethe with one to three of its words changed."""
+    from dpaudit.verify.alethe.terms import NUMBER, TOKEN
+
+    words = TOKEN.findall(step)
+    for _ in range(random_.choice((1, 1, 2, 3))):
+        place = random_.choice([place for place, word in enumerate(words) if word not in "()"])
+        word = words[place]
+        if NUMBER.fullmatch(word):
+            words[place] = random_.choice(("0", "1", "2", "-1", "1/2", "99/100", "3.0", f"{word}0"))
+        elif word in (">=", ">", "<=", "<", "="):
+            words[place] = random_.choice((">=", ">", "<=", "<", "="))
+        elif word == "not" or random_.random() < 0.1:
+            words[place] = ""
+        else:
+            others = [other for other in words if (other[0] == "|") == (word[0] == "|") and other not in "()"]
+            words[place] = random_.choice(others)
+        words = [each for each in words if each]
+    return " ".join(words)
+
+
+def forged(proofs: dict[str, Any], *, count: int, seed: int = 0) -> tuple[Tally, Counter[Any]]:
+    """What the checker makes of so many forged certificates for false claims, and the clauses of changed steps it took.
+
+    The proofs must be tight: of each, a claim of 1 % less, and the same claim of half the noise, are false.
+    """
+    from dpaudit.verify.alethe.search import Search
+    from dpaudit.verify.checker import certified, checked
+
+    pool = [step for proof in proofs.values() for each in certified(proof).certificate.values() for step in each.steps]
+    false = {}
+    for kind, proof in proofs.items():
+        cases = tuple(replace(case, cost=f"({case.cost})*99/100") for case in proof.cases)
+        false[f"{kind}, 1 % less"] = replace(proof, cost=f"({proof.cost})*99/100", cases=cases)
+        false[f"{kind}, half the noise"] = replace(proof, source=proof.source.replace("scale=", "scale=1/2*"))
+    true = {kind: Search() for kind in false}
+    tally, taken = Tally(), Counter[Any]()
+    for number in range(count):
+        kind = list(false)[number % len(false)]
+        forger = Forger(pool, true[kind], random.Random(seed + number))
+        try:
+            outcome = f"accepted: {checked.check(false[kind], forger).statement}"
+        except DpAuditError as error:
+            outcome = "rejected" if error.exit_code == 1 else f"refused: {error}"
+        tally.put(f"{kind}, certificate {seed + number}", outcome, right=outcome == "rejected")
+        tally.kinds["changed steps refused"] += forger.refused
+        tally.kinds["changed steps taken"] += forger.taken.total()
+        taken += forger.taken
+    return tally, taken
+
+
+def untrue(clauses: Iterable[Any]) -> list[str]:
+    """The clauses that do not hold for all numbers, as far as z3 knows: what is unknown is among them."""
+    import z3
+
+    from dpaudit.verify.alethe.obligations import Obligation
+    from dpaudit.verify.language.algebra import Opposite
+
+    found = []
+    for clause in clauses:
+        solver = z3.Solver()
+        solver.set("timeout", 10_000)
+        solver.from_string(Obligation((Opposite(clause),)).text)
+        if solver.check() != z3.unsat:
+            found.append(str(clause))
+    return found
+
+
+def _forgeries(quick: bool) -> None:
+    from benchmarks.programs import RIGHT
+    from dpaudit.verify.alignment import prove
+    from dpaudit.verify.language import read
+
+    proofs = {name: prove(read(case.function), case.adjacency, claim=case.claim) for name, case in RIGHT.items()}
+    tally, taken = forged(proofs, count=150 if quick else 3_000)
+    wrong = untrue(taken)
+    show("Forged certificates for false claims", ("what", "number"), [(k, str(v)) for k, v in tally.kinds.items()])
+    print(f"\nclauses of changed steps: {len(taken)}, not true of all numbers: {len(wrong)}; wrong: {len(tally.wrong)}")
+    for line in [*tally.wrong, *wrong][:5]:
+        print(f"- {line[:300]}")
+
+
 def run(quick: bool) -> None:
-    """The table of results and suites."""
+    """The tables of results and suites, and of certificates of proofs."""
+    _forgeries(quick)
     found = tampered(results(), share=0.02 if quick else 1.0)
     rows = [
         (

@@ -5,6 +5,7 @@ CPU times of one process, import excluded. Each proof, check and refutation is t
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from fractions import Fraction
@@ -16,6 +17,7 @@ from benchmarks.tables import print_table
 
 ENGINES = (
     *(f"dpaudit.verify.{room}" for room in ("alignment", "checker", "integrals", "replay", "witnesses")),
+    "cvc5",
     "flint",
     "z3",
 )
@@ -37,8 +39,9 @@ def run(quick: bool) -> None:
 
 def _proofs() -> list[Row]:
     from dpaudit.verify.alignment import Unproved, prove
-    from dpaudit.verify.checker import check
+    from dpaudit.verify.checker import certified, check
     from dpaudit.verify.language import read
+    from dpaudit.verify.stored import to_dict
 
     rows = []
     for case in RIGHT.values():
@@ -48,6 +51,10 @@ def _proofs() -> list[Row]:
             rows.append(_row(f"proof of {name}", seconds, 2.0, False, proof.reason))
             continue
         rows.append(_row(f"proof of {name}", seconds, 2.0, True, f"cost {proof.cost}"))
+        size = len(json.dumps(to_dict(proof)))
+        proof, seconds = _timed(lambda proof=proof: certified(proof))
+        more = len(json.dumps(to_dict(proof))) - size
+        rows.append(_row(f"its certificate {name}", seconds, None, True, f"{size:,} bytes and {more:,} more"))
         checked, seconds = _timed(lambda proof=proof: check(proof))
         kept = "keeps" if checked.keeps_claim else "DOES NOT KEEP"
         rows.append(_row(f"its check {name}", seconds, None, bool(checked.keeps_claim), f"{kept} {claim}"))

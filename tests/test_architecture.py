@@ -87,7 +87,7 @@ BUDGET = {
     "search": 4_070,
     "scores": 3_150,
     "auditing": 4_270,
-    "verify": 12_940,
+    "verify": 13_490,
     "report": 3_230,
     "ledger": 2_130,
     "catalogue": 11_270,
@@ -242,7 +242,7 @@ def test_only_its_own_door_knows_the_catalogue_and_only_the_plugin_pytest() -> N
 
 
 VERIFY = ["deadline", "enclosure", "proof", "stored", "language", "coupled", "replay"]
-VERIFY += ["integrals", "witnesses", "alignment", "checker", "bracketing"]
+VERIFY += ["integrals", "witnesses", "alignment", "alethe", "checker", "bracketing"]
 
 
 def test_the_engines_of_verify_stand_in_their_order() -> None:
@@ -258,7 +258,7 @@ def test_the_engines_of_verify_stand_in_their_order() -> None:
             assert target in VERIFY, f"{found.where}: give {target} a place in VERIFY"
             assert VERIFY.index(target) <= VERIFY.index(here), f"{found.where}: {here} comes before {target}"
             if here in ("alignment", "checker"):
-                shared = (here, "language", "proof", "deadline")
+                shared = (here, "language", "proof", "deadline", *["alethe"] * (here == "checker"))
                 assert target in shared, f"{found.where}: {here} uses {target}; it may use {', '.join(shared)}"
 
 

@@ -52,7 +52,16 @@ def z3() -> ModuleType:
     >>> z3().IntVal(2).as_long()
     2
     """
-    return _loaded("z3", "z3-solver", "proofs and their checker")
+    return _loaded("z3", "z3-solver", "searches for proofs")
+
+
+def cvc5() -> ModuleType:
+    """cvc5: proofs of arithmetic in a form that others check. Raises `MissingRequirement` where it is not installed.
+
+    >>> cvc5().Kind.ADD.name
+    'ADD'
+    """
+    return _loaded("cvc5", "cvc5", "certificates of proofs")
 
 
 def _loaded(module: str, package: str, what: str) -> ModuleType:

@@ -11,9 +11,9 @@ Expressions are text in the language's own words: parameters, counters and varia
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
+from typing import ClassVar, Literal
 
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import DpAuditError, InvalidSpec
 
 Adjacency = Literal["all-differ", "one-differs", "up", "down"]
 Shape = Literal["lock-step", "winner"]
@@ -32,6 +32,15 @@ REACH: dict[Adjacency, tuple[int, int]] = {  # the least and the most by which a
 }
 SYMMETRIC = ("all-differ", "one-differs")  # the others need both ways for a statement about neighbours
 WINNER = "winner"  # stands for a path where a shift belongs to the answer whose index is returned
+
+
+class ProofRejected(DpAuditError):
+    """A stored proof does not show what it says: the message names the obligation, and a state that breaks it.
+
+    That the program breaks its claim does not follow; another proof may exist.
+    """
+
+    exit_code = 1
 
 
 def known_adjacency(adjacency: str) -> Adjacency:
@@ -117,13 +126,25 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
+class Basis:
+    """What decides an obligation: steps of Alethe that refute it, each a lemma of arithmetic that holds by itself; or
+    values, by name, that meet it, as preconditions are shown to be met, and a claim to be below the cost."""
+
+    steps: tuple[str, ...] = ()
+    state: Mapping[str, Fraction] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Proof:
     """A program, what is shown of it, and how: the cost of every run is at most `cost`, the largest of the cases.
 
     `fixed` are the public parameters that were given a value (the proof is for these; all others are arbitrary);
     `answers` is the number of answers, or None for any number. `claim` is the claim, None where only the cost was
-    asked for. `assumptions` says in words what is taken for granted of the parameters.
+    asked for. `assumptions` says in words what is taken for granted of the parameters. The `certificate` has
+    a basis for each obligation that needs one, by the digest of its text in SMT-LIB.
     """
+
+    _LATER: ClassVar = ("certificate",)
 
     source: str
     function: str
@@ -136,6 +157,7 @@ class Proof:
     alignments: tuple[Alignment, ...]
     cases: tuple[Case, ...]
     assumptions: tuple[str, ...] = ()
+    certificate: Mapping[str, Basis] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,8 @@ Times = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
 AtLeastOne = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
 
 _model = models({Fraction: Rational, int: Times})
-MODEL: Any = msgspec.defstruct(
-    "Model", [("schema", str), ("answers", AtLeastOne | None)], bases=(_model(Proof),), forbid_unknown_fields=True
-)
+_KEYS: Any = [("schema", str), ("answers", AtLeastOne | None)]
+MODEL: Any = msgspec.defstruct("Model", _KEYS, bases=(_model(Proof),), forbid_unknown_fields=True, kw_only=True)
 
 
 def to_dict(proof: Proof) -> dict[str, Any]:

@@ -128,7 +128,7 @@ def half(missing: str, prove: Any = alignment.prove) -> Any:
 @for_each(
     ("step", "broken", "words"),
     [
-        ("check", rejects, "the shift of draw_1"),
+        ("certified", rejects, "the shift of draw_1"),
         *(("prove", half(missing), "the cost grows as eps*n/2") for missing in ("both", "up", "down")),
     ],
 )

@@ -16,15 +16,18 @@ from typing import Any
 from dpaudit.base.installed import z3
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.language.algebra import (
+    Both,
+    Either,
     Formula,
     Monomial,
+    Opposite,
     Polynomial,
     Ratio,
+    Truth,
     decided,
     leaves,
     mapped,
     multiplied,
-    term,
 )
 from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.language.nodes import Order
@@ -227,7 +230,7 @@ class SolverTerms:
 
     def formula(self, formula: Formula) -> Any:
         """A condition of the first run."""
-        return term(formula, self._leaf)
+        return _term(formula, self._leaf)
 
     def _leaf(self, leaf: Formula) -> Any:
         assert isinstance(leaf, Leaf)
@@ -345,3 +348,17 @@ def _text(polynomial: Polynomial) -> str:
         sign = "-" if value < 0 else "+"
         parts.append(f" {sign} {part}" if parts else f"-{part}" if value < 0 else part)
     return "".join(parts) or "0"
+
+
+def _term(formula: Formula, leaf: Callable[[Any], Any]) -> Any:
+    """The formula as z3 has it, where `leaf` says it of leaves."""
+    match formula:
+        case Truth(holds):
+            return z3().BoolVal(holds)
+        case Both(parts):
+            return z3().And([_term(part, leaf) for part in parts])
+        case Either(parts):
+            return z3().Or([_term(part, leaf) for part in parts])
+        case Opposite(part):
+            return z3().Not(_term(part, leaf))
+    return leaf(formula)

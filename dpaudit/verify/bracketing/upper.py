@@ -23,7 +23,7 @@ from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.results.bounds import Arithmetic, Bracket, Label, UpperBound, hair_above
 from dpaudit.verify.alignment import Unproved, prove
 from dpaudit.verify.bracketing.targets import WAYS, Target, answers_of_pair, check_adjacent, check_form, words_of
-from dpaudit.verify.checker import check, epsilon
+from dpaudit.verify.checker import certified, check, epsilon
 from dpaudit.verify.coupled import Derivation, derive, names_of
 from dpaudit.verify.coupled.tape import check_reading
 from dpaudit.verify.deadline import left_s, within
@@ -227,7 +227,7 @@ def _proofs(
         proof = prove(reading.program, way, claim=reading.claim, fixed=fixed, answers=answers)
         if isinstance(proof, Unproved):
             return proof
-        check(proof)
+        proof = certified(proof)
         costed.append((proof, epsilon(proof, reading.parameters)))
     return costed
 

@@ -1,51 +1,25 @@
-"""Comparisons of quotients with 0, joined to facts about a state, and obligations put to z3.
+"""Comparisons of quotients with 0, joined to facts about a state, and obligations that are refuted by lemmas.
 
-An obligation has facts and a goal: a state that has the facts and not the goal must not exist. Anything but "there is
-no such state" rejects: a state is shown as a counterexample, "unknown" and a timeout say so. Denominators are cleared
+An obligation has facts and a goal: a state that has the facts and not the goal must not exist. Anything but a
+refutation that is checked here rejects; a state that is known is shown as a counterexample. Denominators are cleared
 here, and only where each factor is shown to be positive by the facts before.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from fractions import Fraction
 
-from dpaudit.base.installed import z3
-from dpaudit.errors import DpAuditError
-from dpaudit.verify.deadline import left_s
+from dpaudit.verify.alethe.branches import Unknown as Unknown
+from dpaudit.verify.alethe.branches import positive
+from dpaudit.verify.alethe.obligations import Bases, Obligation
+from dpaudit.verify.alethe.terms import name_of
 from dpaudit.verify.language import algebra
-from dpaudit.verify.language.algebra import Formula, Polynomial, Ratio, Truth, common, term
+from dpaudit.verify.language.algebra import Both, Either, Formula, Opposite, Polynomial, Ratio, Truth, common
 from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.language.nodes import Order
-
-
-class Unknown(NamedTuple):
-    """One unknown number of a state: a parameter, a counter, a draw, how far an answer moves; `whole`: an integer."""
-
-    kind: str
-    name: str
-    whole: bool = False
-
-    def __str__(self) -> str:
-        match self.kind:
-            case "difference":
-                return f"({self.name}' - {self.name})"
-            case "second":
-                return f"{self.name}'"
-            case "size":
-                return f"|{self.name}|"
-        return self.name
-
-
-class ProofRejected(DpAuditError):
-    """A stored proof does not show what it says: the message names the obligation, and a state that breaks it.
-
-    That the program breaks its claim does not follow; another proof may exist.
-    """
-
-    exit_code = 1
+from dpaudit.verify.proof import ProofRejected as ProofRejected
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +59,22 @@ def decided(formula: Formula, known: Callable[[Sign], bool | None] = lambda sign
     return algebra.decided(formula, of_sign)
 
 
-PATIENCE_MS = 10_000  # for one obligation; the ones of a sound proof take a few
 SHOWN = 8  # values of a counterexample
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What may be used: facts as z3 knows them, and polynomials that were shown to be positive."""
+    """What may be used: facts, polynomials that were shown to be positive, and where lemmas come from."""
 
-    known: tuple[Any, ...] = ()
+    bases: Bases
+    said: tuple[Formula, ...] = ()
+    known: tuple[Formula, ...] = ()  # the same as inequalities
     positive: frozenset[Polynomial] = frozenset()
-    about: frozenset[Unknown] = frozenset()
+
+    @property
+    def about(self) -> frozenset[Unknown]:
+        """Every symbol of the facts."""
+        return frozenset().union(*map(symbols, self.said))
 
     def assuming(self, *formulas: Formula) -> Facts:
         """These facts and further ones, in order: each may rest its denominators on those before it."""
@@ -106,49 +85,43 @@ class Facts:
             positive = facts.positive
             if isinstance(formula, Sign) and formula.order == ">" and not formula.ratio.below:
                 positive |= {formula.ratio.above}  # it says so in plain words
-            about = facts.about | symbols(formula)
-            facts = Facts((*facts.known, facts._in_z3(formula)), positive, about)
+            known = (*facts.known, facts._inequalities(formula))
+            facts = Facts(facts.bases, (*facts.said, formula), known, positive)
         return facts
 
     def must(self, goal: Formula, what: str, done: list[str] | None = None) -> None:
         """Raises `ProofRejected`, naming `what`, unless the goal follows; what is shown is written down in `done`."""
-        if not self._plainly(goal):
-            answer, state = self._against(goal)
-            if answer == "sat":
-                raise ProofRejected(f"{what}: false{self._where(state, goal)}")
-            if answer != "unsat":
-                raise ProofRejected(f"{what}: z3 could not decide it in {PATIENCE_MS // 1000} s")
+        if not self.follows(goal):
+            state = self._against(goal)
+            raise ProofRejected(f"{what}: " + ("not shown" if state is None else f"false{self._where(state, goal)}"))
         if done is not None:
             done.append(what)
 
     def holds(self, goal: Formula) -> bool | None:
-        """Whether the goal follows: True, False where a state says no, None where z3 does not know."""
-        if self._plainly(goal):
-            return True
-        answer, _ = self._against(goal)
-        return {"unsat": True, "sat": False}.get(answer)
+        """Whether the goal follows: True, False where a state says no, None where neither is shown."""
+        return True if self.follows(goal) else None if self._against(goal) is None else False
 
     def follows(self, goal: Formula) -> bool:
-        """Whether z3 shows that the goal follows."""
-        return self.holds(goal) is True
+        """Whether it is shown that the goal follows."""
+        obligation = self._obligation(goal)
+        return obligation.refuted(()) or obligation.refuted(self.bases(obligation).steps)
 
-    def _plainly(self, goal: Formula) -> bool:
-        """Whether the goal is true without any fact but that its common symbols and divisors are positive."""
-        if isinstance(goal, Sign):
-            number = self._numerator(goal.ratio).constant
-            return number is not None and bool(ORDERS[goal.order](number, 0))
-        return goal == Truth(True)
+    def _against(self, goal: Formula) -> Mapping[Unknown, Ratio] | None:
+        """A state with these facts and without the goal."""
+        state = self.bases(self._obligation(goal)).state
+        if not state:
+            return None
+        values = {s: state.get(name_of(s), Fraction(0)) for s in self.about | symbols(goal)}
+        numbers = {symbol: Ratio.number(value) for symbol, value in values.items()}
+        whole = all(value.denominator == 1 for symbol, value in values.items() if symbol.whole)
+        met = whole and all(decided(put(each, numbers)) for each in (*self.said, Opposite(goal)))
+        return numbers if met else None
 
-    def _against(self, goal: Formula) -> tuple[str, Any]:
-        solver = z3().Solver()
-        solver.set("timeout", math.ceil(1000 * left_s(PATIENCE_MS / 1000)))
-        solver.add(*self.known, z3().Not(self._in_z3(goal)))
-        answer = str(solver.check())
-        left_s()  # z3 may have had less than its time
-        return answer, solver.model() if answer == "sat" else None
+    def _obligation(self, goal: Formula) -> Obligation:
+        return Obligation((self._inequalities(Opposite(goal)), *self.known))
 
-    def _in_z3(self, formula: Formula) -> Any:
-        return term(formula, lambda sign: ORDERS[sign.order](_z3_term(self._numerator(sign.ratio)), 0))
+    def _inequalities(self, formula: Formula) -> Formula:
+        return algebra.mapped(formula, Sign, lambda sign: inequalities(sign.order, self._numerator(sign.ratio)))
 
     def _numerator(self, ratio: Ratio) -> Polynomial:
         """A polynomial with the sign of the ratio: over positive denominators, less positive common symbols."""
@@ -158,32 +131,17 @@ class Facts:
         shared = common(ratio.above)
         return ratio.above.without(tuple((s, p) for s, p in shared if Polynomial.of(s) in self.positive))
 
-    def _where(self, state: Any, goal: Formula) -> str:
-        if state is None:
-            return ""
+    def _where(self, state: Mapping[Unknown, Ratio], goal: Formula) -> str:
         shown = sorted(symbols(goal) | {s for s in self.about if s.kind in ("parameter", "moved", "used")})
-        values = [f"{s} = {state.eval(_variable(s), model_completion=True)}" for s in shown]
+        values = [f"{symbol} = {state[symbol]}" for symbol in shown]
         if not values:
             return ""
         return " at " + ", ".join(values[:SHOWN]) + (", ..." if len(values) > SHOWN else "")
 
 
-def _z3_term(polynomial: Polynomial) -> Any:
-    """The polynomial in z3: over the integers where every symbol is whole, otherwise over the reals."""
-    whole = all(symbol.whole for symbol in polynomial.symbols)
-    if whole:  # times a positive factor: the sign stays
-        polynomial = polynomial.times(math.prod(coefficient.denominator for _, coefficient in polynomial.terms))
-    total: Any = z3().IntVal(0) if whole else z3().RealVal(0)
-    for monomial, coefficient in polynomial.terms:
-        value = f"{coefficient.numerator}/{coefficient.denominator}"
-        term = z3().IntVal(int(coefficient)) if whole else z3().RealVal(value)
-        for symbol, power in monomial:
-            for _ in range(power):
-                term = term * _variable(symbol) if whole or not symbol.whole else term * z3().ToReal(_variable(symbol))
-        total = total + term
-    return total
-
-
-def _variable(symbol: Unknown) -> Any:
-    name = f"{symbol.kind}.{symbol.name}"
-    return z3().Int(name) if symbol.whole else z3().Real(name)
+def inequalities(order: Order, value: Polynomial) -> Formula:
+    """value (order) 0."""
+    above, below = (positive(each, strict=order in ("<", ">", "!=")) for each in (value, -value))
+    if order in ("==", "!="):
+        return Both((above, below)) if order == "==" else Either((above, below))
+    return above if order in (">", ">=") else below

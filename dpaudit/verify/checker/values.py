@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from dpaudit.errors import InvalidSpec
+from dpaudit.verify.alethe.obligations import Bases
 from dpaudit.verify.checker.formulas import Facts, ProofRejected, Sign, Unknown, compared
 from dpaudit.verify.language import expression, nodes, text
 from dpaudit.verify.language.algebra import Both, Either, Formula, Opposite, Ratio, Truth
@@ -206,9 +207,9 @@ class Scope:
         return value
 
 
-def scope_of(program: nodes.Program, proof: Proof, scales: Iterable[Ratio], public: Public) -> Scope:
+def scope_of(program: nodes.Program, proof: Proof, scales: Iterable[Ratio], public: Public, bases: Bases) -> Scope:
     """The scope that a proof claims. Raises `ProofRejected` where no parameters are in it, or it claims too much."""
-    facts, granted = Facts(), []
+    facts, granted = Facts(bases), []
     symbols = {symbol for scale in scales for symbol in scale.symbols if symbol.kind == "parameter"}
     for symbol in sorted(symbols):
         least: Formula = Sign(">", Ratio.of(symbol))

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from dpaudit.base.installed import z3
 from dpaudit.errors import DpAuditError
 
 MOST_TERMS, MOST_POWER, MOST_BITS = 1_000, 24, 8_000  # of what is computed; proofs of the search need far less
@@ -356,17 +355,3 @@ def decided(formula: Formula, known: Callable[[Formula], bool | None]) -> bool |
             opposite = decided(part, known)
             return None if opposite is None else not opposite
     return known(formula)
-
-
-def term(formula: Formula, leaf: Callable[[Any], Any]) -> Any:
-    """The formula as z3 has it, where `leaf` says it of leaves."""
-    match formula:
-        case Truth(holds):
-            return z3().BoolVal(holds)
-        case Both(parts):
-            return z3().And([term(part, leaf) for part in parts])
-        case Either(parts):
-            return z3().Or([term(part, leaf) for part in parts])
-        case Opposite(part):
-            return z3().Not(term(part, leaf))
-    return leaf(formula)

@@ -54,6 +54,10 @@ def changed(**keys: Any) -> dict[str, Any]:
         changed(cases=[{"alignment": 0, "cost": "eps", "counts": {"loop:T": -1}}]),
         changed(cases=[{"alignment": 0, "cost": "eps"}]),
         changed(assumptions="eps > 0"),
+        changed(certificate=[]),
+        changed(certificate={"0": {"steps": ["(step)"]}}),
+        changed(certificate={"0": {"steps": [1], "state": {}}}),
+        changed(certificate={"0": {"steps": [], "state": {"parameter.eps": "1e3"}}}),
         {key: value for key, value in changed().items() if key != "answers"},
     ],
 )

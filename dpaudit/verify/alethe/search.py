@@ -1,6 +1,6 @@
 """The search for lemmas: cvc5 proves an obligation, and of its Alethe proof the steps of arithmetic are kept.
 
-Nothing here is believed. The rest of such a proof, 98 steps in 100, is left out: rewriting, clauses, and holes, for which
+Nothing here is believed. The rest of such a proof, 98 steps in 100, is left out: rewriting, clauses, holes, for which
 Alethe has no rule. The branches of an obligation are few and followed anew. Where the steps do not close them, cvc5 is
 asked about numbers in the place of products of symbols, beside products of what is known with what is positive.
 """

@@ -56,8 +56,6 @@ def weighed(literals: Sequence[Any], factors: Sequence[Any], symbols: Mapping[st
         fact, difference = compared(known, symbols)
         if isinstance(fact, Inequality):
             found.append((fact, abs(factor * unit_of(difference))))
-        elif fact == Truth(False):
-            raise ProofRejected("la_generic: a literal that is true whatever the others")
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dpaudit.verify.alethe.branches import Inequality, Unknown, contradictory, plain, positive
-from dpaudit.verify.alethe.steps import lemma
+from dpaudit.verify.alethe.steps import contradicting, lemma
 from dpaudit.verify.alethe.terms import asserted, expressions, name_of, read_number, read_polynomial, written
 from dpaudit.verify.language.algebra import Both, Either, Formula, Opposite, Polynomial, Truth
 from dpaudit.verify.proof import ProofRejected
@@ -47,6 +47,16 @@ def step(rule: str, *literals: str, factors: str | None = None) -> str:
         (Polynomial.of(N).times(Fraction(2, 3)) - Polynomial.number(1), False, at_least(2, n=1)),  # n >= 3/2
         (Polynomial.of(N).times(2) - Polynomial.number(2), True, at_least(2, n=1)),  # n > 1
         (-Polynomial.of(N).times(2) - Polynomial.number(1), False, at_least(1, n=-1)),  # -n >= 1/2
+        (
+            Polynomial.of(N).times(2) - Polynomial.number(3),
+            True,
+            Inequality(Polynomial.of(N), False, Fraction(2), False),
+        ),
+        (
+            Polynomial.of(N) + Polynomial.of(X) - Polynomial.number(Fraction(1, 2)),  # not all of it is whole
+            True,
+            Inequality(Polynomial.of(N) + Polynomial.of(X), False, Fraction(1, 2), True),
+        ),
         (Polynomial.number(0), False, Truth(True)),
         (Polynomial.number(0), True, Truth(False)),
         (Polynomial.number(-1), False, Truth(False)),
@@ -130,6 +140,7 @@ BAD: dict[str, str] = {
     "the opposite of what holds": step("la_generic", "(>= <x> 1.0)", *SUM[1:], factors="1 1 1"),
     "real numbers with whole limits": step("la_generic", "(not (> <x> 0.0))", "(not (< <x> 1.0))", factors="1 1"),
     "fewer factors": step("la_generic", *SUM, factors="1 1"),
+    "more factors": step("la_generic", *SUM, factors="1 1 1 1"),
     "no literals": step("la_generic", factors=""),
     "a literal that is true": step("la_generic", "(>= 1.0 0.0)", factors="1"),
     "a word": step("la_generic", "false", *SUM, factors="1 1 1 1"),
@@ -156,6 +167,11 @@ def test_a_step_of_la_generic_shows_its_clause(what: str) -> None:
 def test_a_wrong_step_is_refused(what: str) -> None:
     with pytest.raises(ProofRejected):
         lemma(BAD[what], SYMBOLS)
+
+
+def test_no_inequality_is_taken_less_than_no_times() -> None:
+    with pytest.raises(ProofRejected):
+        contradicting([(at_least(-1, x=1), Fraction(-1)), (at_least(1, x=1), Fraction(1))])
 
 
 # --- la_mult_pos ------------------------------------------------------------------------------------------------

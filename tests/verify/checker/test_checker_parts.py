@@ -16,7 +16,7 @@ from dpaudit.verify.checker.paths import all_paths, starts_of
 from dpaudit.verify.checker.values import Public, is_integer, scope_of
 from dpaudit.verify.language import read
 from dpaudit.verify.language.algebra import Both, Either, Opposite, Ratio, Truth
-from dpaudit.verify.proof import Alignment
+from dpaudit.verify.proof import Alignment, Basis
 from tests.cases import for_each
 from tests.verify.checker.certificates import ADAPTIVE, NO_CUT_OFF, REDRAW, SPARSE, proof
 
@@ -45,6 +45,21 @@ def test_a_goal_follows_from_facts_or_a_state_is_shown() -> None:
     facts.must(compared(">", x, Ratio.number(1)), "more than 1")
     with pytest.raises(ProofRejected, match=r"^more than 2: false at x = 2$"):
         facts.must(compared(">", x, Ratio.number(2)), "more than 2")
+
+
+def test_a_state_that_is_named_must_meet_the_facts_and_break_the_goal() -> None:
+    def named(**values: int) -> Facts:
+        state = {f"parameter.{name}": Fraction(value) for name, value in values.items()}
+        facts = Facts(lambda obligation: Basis(state=state))
+        return facts.assuming(compared(">=", Ratio.of(X), Ratio.number(2)), compared(">=", Ratio.of(Y), Ratio.of(X)))
+
+    goal = compared("<=", Ratio.of(Y), Ratio.number(5))
+    assert named(x=2, y=6).holds(goal) is False
+    assert named(x=2, y=5).holds(goal) is None
+    assert named(x=1, y=6).holds(goal) is None
+    assert named(x=7, y=6).holds(goal) is None
+    assert named(x=2).holds(goal) is None
+    assert named().holds(goal) is None
 
 
 def test_a_divisor_must_be_positive_and_so_must_a_factor_that_is_cancelled() -> None:

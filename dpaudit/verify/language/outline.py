@@ -48,8 +48,7 @@ WORDS: dict[type[ast.AST], str] = {
     ast.Match: "match",
 }
 CURES: dict[type[ast.AST], str] = {
-    ast.Return: "keep the value in a variable, leave the loop by break, and return it as the last statement",
-    ast.Continue: "use if and else",
+    ast.Return: "return after the loop, or numbers and symbols in each place",
     ast.IfExp: "give the part a name first",
     ast.Assert: "put it first in the function",
     ast.Raise: "say what holds of the parameters by assert, first in the function",
@@ -231,15 +230,20 @@ def outline_of(function: ast.FunctionDef, signature: Signature) -> Outline:
     first = next((place for place, each in enumerate(body) if not isinstance(each, ast.Assert)), len(body))
     asserts = [each for each in body[:first] if isinstance(each, ast.Assert)]
     body = [part for statement in body[first:] for part in _unfolded(statement)]
-    if not body or not isinstance(body[-1], ast.Return) or body[-1].value is None:
+    if not any(isinstance(part, ast.Return) and part.value for each in body for part in ast.walk(each)):
         line = body[-1].lineno if body else function.lineno
         raise OutsideLanguage(function.name, line, "an end without a result", "end the function with `return output`")
+    last = body[-1]
+    if isinstance(last, ast.Return) and last.value:
+        body.pop()
+    else:
+        last = _at(ast.Return(value=ast.Constant(None)), last)
     places = [place for place, statement in enumerate(body) if isinstance(statement, ast.For | ast.While)]
     if len(places) > 1:
         cure = "there may be one loop, over the answers"
         raise OutsideLanguage(function.name, body[places[1]].lineno, "a second loop", cure)
     if not places:
-        return Outline(tuple(asserts), tuple(body[:-1]), None, (), body[-1])
+        return Outline(tuple(asserts), tuple(body), None, (), last)
     place = places[0]
     lengths = []
     for part in body[:place]:
@@ -247,7 +251,7 @@ def outline_of(function: ast.FunctionDef, signature: Signature) -> Outline:
             case ast.Assign(targets=[ast.Name(id=name), *_], value=value) if is_length(value, signature.data):
                 lengths += [name] * (assigned(function)[name] == 1)
     loop = _loop(body[place], lengths, function.name, signature.data)
-    return Outline(tuple(asserts), tuple(body[:place]), loop, tuple(body[place + 1 : -1]), body[-1])
+    return Outline(tuple(asserts), tuple(body[:place]), loop, tuple(body[place + 1 :]), last)
 
 
 def is_length(node: ast.expr, data: str, names: Sequence[str] = ()) -> bool:
@@ -331,9 +335,9 @@ def _raises(statement: ast.stmt, counter: str) -> bool:
 def _unfolded(statement: ast.stmt) -> list[ast.stmt]:
     """A statement with a comprehension as the loop and what is left of it."""
     match statement:
-        case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp() as listed):
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp() | ast.DictComp() as listed):
             return _as_loop(name, listed, statement)
-        case ast.Return(value=ast.ListComp() as listed):
+        case ast.Return(value=ast.ListComp() | ast.DictComp() as listed):
             pass
         case ast.Return(
             value=ast.Call(
@@ -352,14 +356,20 @@ def _unfolded(statement: ast.stmt) -> list[ast.stmt]:
     return [*_as_loop(UNNAMED, listed, statement), _at(ast.Return(value=_name(UNNAMED, statement)), statement)]
 
 
-def _as_loop(name: str, listed: ast.ListComp | ast.GeneratorExp, statement: ast.stmt) -> list[ast.stmt]:
+def _as_loop(name: str, listed: ast.ListComp | ast.GeneratorExp | ast.DictComp, statement: ast.stmt) -> list[ast.stmt]:
     itself = any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(listed))
     if len(listed.generators) != 1 or listed.generators[0].is_async or itself:
         return [statement]  # which no rule reads
     generator = listed.generators[0]
-    empty = ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=ast.List(elts=[], ctx=ast.Load()))
-    append = ast.Attribute(value=_name(name, listed), attr="append", ctx=ast.Load())
-    inner: ast.stmt = ast.Expr(value=_at(ast.Call(func=_at(append, listed), args=[listed.elt], keywords=[]), listed))
+    start: ast.expr = ast.List(elts=[], ctx=ast.Load())
+    if isinstance(listed, ast.DictComp):
+        start = ast.Dict(keys=[], values=[])
+        place = ast.Subscript(value=_name(name, listed), slice=listed.key, ctx=ast.Store())
+        inner: ast.stmt = ast.Assign(targets=[_at(place, listed)], value=listed.value)
+    else:
+        append = ast.Attribute(value=_name(name, listed), attr="append", ctx=ast.Load())
+        inner = ast.Expr(value=_at(ast.Call(func=_at(append, listed), args=[listed.elt], keywords=[]), listed))
+    empty = ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=start)
     for test in reversed(generator.ifs):
         inner = ast.If(test=test, body=[_at(inner, listed)], orelse=[])
     loop = ast.For(target=generator.target, iter=generator.iter, body=[_at(inner, listed)], orelse=[])
@@ -374,11 +384,11 @@ def _at(node: Node, place: ast.AST) -> Node:
     return ast.fix_missing_locations(ast.copy_location(node, place))
 
 
-def unreadable(function: str, node: ast.AST) -> OutsideLanguage:
+def unreadable(function: str, node: ast.AST, line: int) -> OutsideLanguage:
     """The error for a piece of Python that no rule of the language reads."""
     name = type(node).__name__.lower()
     construct = WORDS.get(type(node), name if iskeyword(name) else None)
     if construct is None:
         construct = f"`{ast.unparse(node).splitlines()[0]}`" if isinstance(node, ast.expr | ast.stmt) else "this"
     cure = CURES.get(type(node), "write the mechanism without it")
-    return OutsideLanguage(function, getattr(node, "lineno", 1), construct, cure)
+    return OutsideLanguage(function, line, construct, cure)

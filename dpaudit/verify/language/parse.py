@@ -15,9 +15,10 @@ from typing import Any
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language import nodes
-from dpaudit.verify.language.facts import bindings, is_whole, largest, parts, statements, used
+from dpaudit.verify.language.facts import bindings, is_whole, largest, parts, reads, statements, used
 from dpaudit.verify.language.outline import (
     RESERVED,
+    UNNAMED,
     Loop,
     Outline,
     assigned,
@@ -25,10 +26,12 @@ from dpaudit.verify.language.outline import (
     number_in,
     outline_of,
     signature_of,
-    unreadable,
 )
 from dpaudit.verify.language.source import ReadSource, read_names, source_of
 from dpaudit.verify.language.values import (
+    LEAST,
+    MOST,
+    NONE,
     ONE,
     ZERO,
     Lowered,
@@ -38,21 +41,60 @@ from dpaudit.verify.language.values import (
     names_of,
     number,
     of_parameters,
+    restricts,
     value,
 )
+
+STARTS = (NONE, LEAST, MOST)
+JUMPS = (ast.Return, ast.Break, ast.Continue, ast.Raise)
+STOP = "break"  # what a return in the loop is, where the same is returned after it
 
 
 def block(names: Names, statements: Sequence[ast.stmt], *, outermost: bool = False) -> nodes.Block:
     """The plain form of some statements; `outermost` where they stand in no branch and no loop."""
     lowered: Lowered = []
     for place, node in enumerate(statements):
-        if isinstance(node, ast.Break) and names.part == "loop":
-            if place + 1 < len(statements):
-                raise names.error(statements[place + 1], "a statement after break", "it is never run: take it out")
-            lowered.append(nodes.Stop(node.lineno))
-        else:
-            lowered += _statement(names, node, outermost)
+        rest = statements[place + 1 :]
+        if rest and isinstance(node, JUMPS):
+            what = f"a statement after {type(node).__name__.lower()}"
+            raise names.error(rest[0], what, "it is never run: take it out")
+        match node:
+            case ast.Break() if names.part == "loop":
+                lowered.append(nodes.Stop(node.lineno))
+            case ast.Continue() if names.part == "loop":
+                pass
+            case ast.Return(value=given) if names.returned is not None:
+                lowered += _left(names, node, given or ast.copy_location(ast.Constant(None), node))
+            case ast.If() if restricts(names, node):
+                return (*lowered, *block(names, [*node.orelse, *rest], outermost=outermost))
+            case ast.If() if rest and _leaves(node, ast.Continue if names.part == "loop" else ast.Return):
+                arms = [
+                    arm if arm and isinstance(arm[-1], JUMPS) else [*arm, *rest] for arm in (node.body, node.orelse)
+                ]
+                whole = ast.If(test=node.test, body=arms[0], orelse=arms[1])
+                return (*lowered, *_branch(names, ast.copy_location(whole, node)))
+            case _:
+                lowered += _statement(names, node, outermost)
     return tuple(lowered)
+
+
+def _leaves(node: ast.stmt, kind: type[ast.stmt]) -> bool:
+    return any(isinstance(part, kind) for part in ast.walk(node))
+
+
+def _left(names: Names, node: ast.Return, given: ast.expr) -> Lowered:
+    """One of several returns: its value is an output, of several parts as many; in the loop, the end of that."""
+    looped = names.part == "loop"
+    if names.part == "before" and names.loop is not None:
+        raise names.error(node, "a return before the loop", "return after it")
+    if names.returned == STOP:
+        return [nodes.Stop(node.lineno)]
+    if isinstance(given, ast.List) or isinstance(given, ast.Tuple) and len(given.elts) == 1:
+        raise names.error(node, f"`{ast.unparse(node)}` beside another return", "return its parts")
+    given_out = given.elts if isinstance(given, ast.Tuple) else [given]
+    lowered = [part for each in given_out for part in emitted(names, each, None, node.lineno)]
+    flag = nodes.Assign(str(names.returned), ONE, node.lineno)
+    return [*lowered, flag, nodes.Stop(node.lineno)] if looped else lowered
 
 
 def emitted(names: Names, node: ast.expr, key: nodes.Expression | None, line: int) -> Lowered:
@@ -101,13 +143,15 @@ def _statement(names: Names, node: ast.stmt, outermost: bool) -> Lowered:
             return _set(names, target, given, node, outermost)
         case ast.AugAssign(target=ast.Name(id=name)) if name != names.container:
             return _raised(names, name, node)
+        case ast.AugAssign(op=ast.Add(), value=ast.List(elts=parts)) if not names.keyed:
+            return [part for each in parts for part in emitted(names, each, None, node.lineno)]
         case ast.If():
             return _branch(names, node)
         case ast.Expr(
             value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[given], keywords=[])
         ) if name == names.container and not names.keyed:
             return emitted(names, given, None, node.lineno)
-    raise unreadable(names.function, node)
+    raise names.unreadable(node)
 
 
 def _branch(names: Names, node: ast.If) -> Lowered:
@@ -138,7 +182,7 @@ def _set(names: Names, target: ast.expr, given: ast.expr, node: ast.stmt, outerm
             if place != nodes.Index():
                 raise names.error(node, f"the key `{ast.unparse(key)}`", "outputs are kept by the loop's index")
             return emitted(names, given, place, node.lineno)
-    raise unreadable(names.function, node)
+    raise names.unreadable(node)
 
 
 def _assigned(names: Names, name: str, given: ast.expr, node: ast.stmt, outermost: bool) -> Lowered:
@@ -157,6 +201,9 @@ def _assigned(names: Names, name: str, given: ast.expr, node: ast.stmt, outermos
         names.forget(name)
         return [nodes.Assign(name, ONE if given.value else ZERO, node.lineno)]
     lowered: Lowered = []
+    start = names.start_of(given)
+    if start is not None and outermost and names.part == "before":
+        return [nodes.Assign(name, start, node.lineno)]
     if name in names.conditions:
         names.holding[name] = condition(names, given, lowered)
         return lowered
@@ -165,6 +212,10 @@ def _assigned(names: Names, name: str, given: ast.expr, node: ast.stmt, outermos
         then, otherwise = (tuple(_assigned(names, name, arm, node, False)) for arm in (given.body, given.orelse))
         return [*lowered, nodes.Branch(test, then, otherwise, node.lineno)]
     expression = value(names, given, lowered)
+    counted = names.times[name] == 1 + names.steps[name] > 1 and expression != ZERO
+    if counted and outermost and names.part == "before" and of_parameters(expression):
+        names.down[name] = expression, names.made(f"{name}_used")
+        return [nodes.Assign(names.down[name][1].name, ZERO, node.lineno)]
     if outermost and names.times[name] == 1 and (of_parameters(expression) or expression == nodes.Length()):
         names.public[name] = expression
         return []
@@ -188,10 +239,23 @@ def _chained(names: Names, node: ast.Assign) -> Lowered:
 def _raised(names: Names, name: str, node: ast.AugAssign) -> Lowered:
     """name += given, and the like."""
     if name in names.flags or name in names.conditions or names.loop and name == names.loop.counter:
-        raise unreadable(names.function, node)
+        raise names.unreadable(node)
     old = ast.copy_location(ast.Name(id=name, ctx=ast.Load()), node)
     lowered: Lowered = []
+    match node.value, node.op:
+        case ((ast.Call(func=ast.Name(id="int"), args=[test]) | test), ast.Add() | ast.Sub()) if is_condition(
+            names, test
+        ):
+            one = ast.AugAssign(target=node.target, op=node.op, value=ast.Constant(1))
+            return _branch(
+                names, ast.copy_location(ast.If(test=test, body=[ast.copy_location(one, node)], orelse=[]), node)
+            )
     whole = ast.copy_location(ast.BinOp(left=old, op=node.op, right=node.value), node)
+    if name in names.down:
+        _, steps = names.down[name]
+        names.forget(steps.name)
+        more = names.computed(node, "+", steps, value(names, node.value, None))
+        return [nodes.Assign(steps.name, more, node.lineno)]
     expression = number(names, whole, lowered)
     names.forget(name)
     return [*lowered, nodes.Assign(name, expression, node.lineno)]
@@ -201,6 +265,7 @@ def _opened(names: Names, name: str, given: ast.expr, node: ast.stmt, outermost:
     """name = [] or name = {}: from here on it holds the outputs."""
     if names.container is not None or not outermost or names.part != "before" or names.times.get(name, 1) != 1:
         cure = "keep the outputs in one list or dictionary, empty before the loop and never set again"
+        cure = cure if not names.returned else "return nothing but this list, or no list"
         raise names.error(node, f"`{ast.unparse(node)}`", cure)
     names.container, names.keyed = name, isinstance(given, ast.Dict)
     return []
@@ -236,6 +301,45 @@ def finished(names: Names, program: nodes.Program) -> nodes.Program:
     if nodes.Emitted() in program.result:
         return program
     return _emitting(program, lambda emit: ())
+
+
+def started(names: Names, program: nodes.Program) -> nodes.Program:
+    """The program where names that hold None or an infinity at first are set at the first answer, without a test."""
+    starts = {name: value for name, value in bindings(program.before) if value in STARTS}
+    before: nodes.Block = ()
+    for place, branch in enumerate(program.loop or ()):
+        if isinstance(branch, nodes.Branch) and (test := _first(branch.condition, starts)) is not None:
+            always = {each.target for each in branch.then if isinstance(each, nodes.Assign)}
+            read = reads(*(part for each in statements((*before, *branch.then)) for part in used(each)))
+            stops = any(isinstance(each, nodes.Stop) for each in statements(before))
+            if starts.keys() <= always and not starts.keys() & read and not stops:
+                loop = (*before, replace(branch, condition=test), *(program.loop or ())[place + 1 :])
+                zeros = {name: nodes.Assign(name, ZERO, branch.line) for name in starts}
+                at = (zeros.get(getattr(each, "target", ""), each) for each in program.before)
+                program = replace(program, before=tuple(at), loop=loop)
+            break
+        before = (*before, branch)
+    for each in statements(program.body):
+        inside = (part for expression in used(each) for part in parts(expression))
+        for symbol in (part for part in inside if part in STARTS and not isinstance(each, nodes.Emit)):
+            cure = "a name that starts with it is set at the first answer, in one `if best is None or y > best:`"
+            raise names.error(each.line, f"{symbol.name} as a number", cure)
+    return program
+
+
+def _first(test: nodes.Expression, starts: Mapping[str, nodes.Expression]) -> nodes.Expression | None:
+    """A test that holds at the first answer, as one that says so; None where it may not hold then."""
+    first = nodes.Compared("==", nodes.Index(), ZERO)
+    match test:
+        case nodes.Compared("==", nodes.Variable(), nodes.Symbol("None")):
+            return first
+        case nodes.Any((nodes.Compared("==", nodes.Variable(), nodes.Symbol("None")), *others)):
+            return nodes.Any((first, *others))
+        case nodes.Compared(order, _, nodes.Variable(name)) if starts.get(name) == {">": LEAST, "<": MOST}.get(
+            order[0]
+        ):
+            return nodes.Any((first, test))
+    return None
 
 
 def emits(block: nodes.Block) -> list[nodes.Emit]:
@@ -350,39 +454,59 @@ def _program(source: ReadSource) -> nodes.Program:
     definition, text = source.definition, source.text
     signature = signature_of(definition)
     outline = outline_of(definition, signature)
-    names = names_of(definition, signature, _constants(source), outline.loop)
+    names = names_of(source, signature, _constants(source), outline.loop)
     preconditions = []
     for node in outline.asserts:
         preconditions.append(test := condition(names, node.test, None))
         if any(isinstance(part, nodes.Variable | nodes.Answer | nodes.Index) for part in parts(test)):
             raise names.error(node, f"`{ast.unparse(node)}`", "assert what holds of the public parameters")
-    before = block(names, outline.before, outermost=True)
-    loop = None
+    names.returned = _ways_out(names, outline)
+    last = [outline.result] if names.returned not in (None, STOP) else []
+    before = block(names, [*outline.before, *([] if outline.loop else last)], outermost=True)
+    loop, after = None, list[nodes.Statement]()
     if outline.loop is not None:
         loop = _loop(names, outline.loop)
         names.part = "after"
-    after = block(names, outline.after, outermost=True)
-    lowered, result = returned(names, outline.result)
-    before, after = (before, (*after, *lowered)) if loop is not None else ((*before, *lowered), ())
+        after += block(names, [*outline.after, *last], outermost=not last)
+    if not last:
+        lowered, result = returned(names, outline.result)
+        before, after = (before, [*after, *lowered]) if loop is not None else ((*before, *lowered), [])
+    else:
+        result, flag = (nodes.Emitted(),), str(names.returned)
+        if outline.loop is not None and any(_leaves(each, ast.Return) for each in outline.loop.body):
+            before = (nodes.Assign(flag, ZERO, 1), *before)
+            ended = nodes.Compared("==", nodes.Variable(flag), ZERO)
+            after = [nodes.Branch(ended, tuple(after), (), outline.result.lineno)]
     program = nodes.Program(
         definition.name,
         text,
         signature.data,
         signature.parameters,
         frozenset(),
-        tuple(preconditions),
+        (*preconditions, *names.preconditions),
         before,
         loop,
-        after,
+        tuple(after),
         result,
         signature.defaults,
         tuple(names.divisors),
         tuple(names.operations),
     )
     check_read(names, outline, program)
-    program = finished(names, program)
+    program = started(names, finished(names, program))
     check(names, program)
     return replace(program, integers=whole_parameters(names, program))
+
+
+def _ways_out(names: Names, outline: Outline) -> str | None:
+    """What returns before the last one are: none, breaks, or outputs; for these the name of what says that one was."""
+    body = outline.loop.body if outline.loop is not None else outline.before
+    early = [part for node in (*body, *outline.after) for part in ast.walk(node) if isinstance(part, ast.Return)]
+    same = all(ast.dump(each) == ast.dump(outline.result) for each in early)
+    if not early or same and outline.loop is not None and not outline.after:
+        return STOP if early else None
+    names.container = UNNAMED
+    return names.made("returned").name
 
 
 def _loop(names: Names, loop: Loop) -> nodes.Block:
@@ -421,7 +545,8 @@ def check_read(names: Names, outline: Outline, program: nodes.Program) -> None:
     `check` sees what is left in the end, and that is less: comparisons and lists that are not used are gone by then.
     """
     known = _bound(names, outline.before, frozenset())
-    assert known is not None  # there is no break before the loop
+    if known is None:  # every path has returned
+        return
     if outline.loop is not None:
         loop = outline.loop
         inside = known | {name for name in (loop.answer, loop.index) if name is not None}
@@ -429,8 +554,8 @@ def check_read(names: Names, outline: Outline, program: nodes.Program) -> None:
             _reads(names, guard, inside)
         _bound(names, loop.body, inside)
     known = _bound(names, outline.after, known)  # the loop may end at once: what it sets may not be set
-    assert known is not None
-    _reads(names, outline.result, known)
+    if known is not None:
+        _reads(names, outline.result, known)
     if names.keyed:
         outside = [*emits(program.before), *emits(program.after)]
         if outside:
@@ -491,7 +616,10 @@ def _bound(names: Names, statements: Sequence[ast.stmt], known: frozenset[str]) 
                 if not going:
                     return None
                 known = frozenset.intersection(*going)
-            case ast.Break():
+            case ast.Break() | ast.Continue() | ast.Raise():
+                return None
+            case ast.Return():
+                _reads(names, statement, known)
                 return None
             case ast.AugAssign(target=ast.Name(id=name) as target):
                 _reads(names, ast.copy_location(ast.Name(id=name, ctx=ast.Load()), target), known)

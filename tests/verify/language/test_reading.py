@@ -25,7 +25,7 @@ from tests.verify.interpreter import Noise, as_output, run
 
 HELD = {case.name: case.function for case in (*PROGRAMS.values(), *FAMILY.values())}
 PARAMETERS = {"eps": Fraction(1), "N": 2, "T": 1, "M": 2, "c": 2, "epsilon": Fraction(1), "threshold": Fraction(1, 2)}
-PARAMETERS |= {"sensitivity": Fraction(1), "shift": Fraction(2), "mu": Fraction(1), "delta": Fraction(1, 8)}
+PARAMETERS |= {"sensitivity": Fraction(1), "shift": Fraction(2), "mu": Fraction(1), "delta": Fraction(1, 8), "reach": Fraction(2)}
 
 
 def answers_for(program: nodes.Program, numbers: random.Random, most: int = 6) -> Any:

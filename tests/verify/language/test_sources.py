@@ -45,26 +45,24 @@ class Released:
         self.other, self.data = doubled, [object()]
         self.second = np.random.default_rng(1)
 
-    @property
     def scale(self) -> float:
         return 1 / self.eps
 
-    @staticmethod
-    def doubled(x: float) -> float:
+    def doubled(self, x: float) -> float:
         return 2 * x
 
     def _noise(
         self,
         factor: float = 1.0,
     ) -> Any:
-        return self.rng.laplace(scale=self.scale * factor)
+        return self.rng.laplace(scale=self.scale() * factor)
 
     def release(self, q: Any) -> Any:
         # self.rng is its own
         return self.doubled(q) + self._noise() + self._noise(self.c) + self.bounds[1]
 
     def __call__(self, q: Any, rng: Any) -> Any:
-        return self.doubled(q) + rng.laplace(scale=self.scale)
+        return self.doubled(q) + rng.laplace(scale=self.scale())
 
     def stored(self, q: Any) -> Any:
         self.eps = 2

@@ -29,9 +29,6 @@ from dpaudit.verify.language.outline import (
 )
 from dpaudit.verify.language.source import ReadSource, read_names, source_of
 from dpaudit.verify.language.values import (
-    LEAST,
-    MOST,
-    NONE,
     ONE,
     ZERO,
     Lowered,
@@ -45,7 +42,6 @@ from dpaudit.verify.language.values import (
     value,
 )
 
-STARTS = (NONE, LEAST, MOST)
 JUMPS = (ast.Return, ast.Break, ast.Continue, ast.Raise)
 STOP = "break"  # what a return in the loop is, where the same is returned after it
 
@@ -61,11 +57,12 @@ def block(names: Names, statements: Sequence[ast.stmt], *, outermost: bool = Fal
         match node:
             case ast.Break() if names.part == "loop":
                 lowered.append(nodes.Stop(node.lineno))
-            case ast.Continue() if names.part == "loop":
-                pass
+            case ast.Continue() if names.loop is not None and names.part == "loop":
+                if names.loop.counter is not None:
+                    raise names.error(node, f"continue, which leaves {names.loop.counter} as it is,", "use if and else")
             case ast.Return(value=given) if names.returned is not None:
                 lowered += _left(names, node, given or ast.copy_location(ast.Constant(None), node))
-            case ast.If() if restricts(names, node):
+            case ast.If() if restricts(names, node, always=outermost and names.part == "before"):
                 return (*lowered, *block(names, [*node.orelse, *rest], outermost=outermost))
             case ast.If() if rest and _leaves(node, ast.Continue if names.part == "loop" else ast.Return):
                 arms = [
@@ -83,18 +80,17 @@ def _leaves(node: ast.stmt, kind: type[ast.stmt]) -> bool:
 
 
 def _left(names: Names, node: ast.Return, given: ast.expr) -> Lowered:
-    """One of several returns: its value is an output, of several parts as many; in the loop, the end of that."""
-    looped = names.part == "loop"
+    """One of several returns: each part of its value is an output; in the loop, a break."""
     if names.part == "before" and names.loop is not None:
         raise names.error(node, "a return before the loop", "return after it")
+    stop: Lowered = [nodes.Stop(node.lineno)] if names.part == "loop" else []
     if names.returned == STOP:
-        return [nodes.Stop(node.lineno)]
-    if isinstance(given, ast.List) or isinstance(given, ast.Tuple) and len(given.elts) == 1:
+        return stop
+    outputs = given.elts if isinstance(given, ast.Tuple) else [given]
+    if isinstance(given, ast.List) or outputs != [given] and len(outputs) == 1:
         raise names.error(node, f"`{ast.unparse(node)}` beside another return", "return its parts")
-    given_out = given.elts if isinstance(given, ast.Tuple) else [given]
-    lowered = [part for each in given_out for part in emitted(names, each, None, node.lineno)]
-    flag = nodes.Assign(str(names.returned), ONE, node.lineno)
-    return [*lowered, flag, nodes.Stop(node.lineno)] if looped else lowered
+    lowered = [part for each in outputs for part in emitted(names, each, None, node.lineno)]
+    return [*lowered, nodes.Assign(str(names.returned), ONE, node.lineno), *stop] if stop else lowered
 
 
 def emitted(names: Names, node: ast.expr, key: nodes.Expression | None, line: int) -> Lowered:
@@ -281,10 +277,6 @@ def returned(names: Names, node: ast.Return) -> tuple[Lowered, tuple[nodes.Expre
             result = [_part(names, element, lowered) for element in elements]
         case ast.Dict(keys=[ast.expr() as key], values=[element]):
             result = [number(names, key, lowered), _part(names, element, lowered)]
-        case ast.IfExp():
-            result = _emitted(names, given, lowered)
-        case _ if is_condition(names, given):
-            result = _emitted(names, given, lowered)
         case _:
             result = [_part(names, given, lowered)]
     if result.count(nodes.Emitted()) > 1:
@@ -303,42 +295,34 @@ def finished(names: Names, program: nodes.Program) -> nodes.Program:
     return _emitting(program, lambda emit: ())
 
 
-def started(names: Names, program: nodes.Program) -> nodes.Program:
+def started(program: nodes.Program) -> nodes.Program:
     """The program where names that hold None or an infinity at first are set at the first answer, without a test."""
-    starts = {name: value for name, value in bindings(program.before) if value in STARTS}
-    before: nodes.Block = ()
+    starts = {name: value.name for name, value in bindings(program.before) if isinstance(value, nodes.Symbol)}
+    known: nodes.Block = ()
     for place, branch in enumerate(program.loop or ()):
         if isinstance(branch, nodes.Branch) and (test := _first(branch.condition, starts)) is not None:
             always = {each.target for each in branch.then if isinstance(each, nodes.Assign)}
-            read = reads(*(part for each in statements((*before, *branch.then)) for part in used(each)))
-            stops = any(isinstance(each, nodes.Stop) for each in statements(before))
+            read = reads(*(part for each in statements((*known, *branch.then)) for part in used(each)))
+            stops = any(isinstance(each, nodes.Stop) for each in statements(known))
             if starts.keys() <= always and not starts.keys() & read and not stops:
-                loop = (*before, replace(branch, condition=test), *(program.loop or ())[place + 1 :])
+                loop = (*known, replace(branch, condition=test), *(program.loop or ())[place + 1 :])
                 zeros = {name: nodes.Assign(name, ZERO, branch.line) for name in starts}
-                at = (zeros.get(getattr(each, "target", ""), each) for each in program.before)
-                program = replace(program, before=tuple(at), loop=loop)
-            break
-        before = (*before, branch)
-    for each in statements(program.body):
-        inside = (part for expression in used(each) for part in parts(expression))
-        for symbol in (part for part in inside if part in STARTS and not isinstance(each, nodes.Emit)):
-            cure = "a name that starts with it is set at the first answer, in one `if best is None or y > best:`"
-            raise names.error(each.line, f"{symbol.name} as a number", cure)
+                before = (zeros.get(getattr(each, "target", ""), each) for each in program.before)
+                return replace(program, before=tuple(before), loop=loop)
+        known = (*known, branch)
     return program
 
 
-def _first(test: nodes.Expression, starts: Mapping[str, nodes.Expression]) -> nodes.Expression | None:
+def _first(test: nodes.Expression, starts: Mapping[str, str]) -> nodes.Expression | None:
     """A test that holds at the first answer, as one that says so; None where it may not hold then."""
-    first = nodes.Compared("==", nodes.Index(), ZERO)
-    match test:
-        case nodes.Compared("==", nodes.Variable(), nodes.Symbol("None")):
-            return first
-        case nodes.Any((nodes.Compared("==", nodes.Variable(), nodes.Symbol("None")), *others)):
-            return nodes.Any((first, *others))
-        case nodes.Compared(order, _, nodes.Variable(name)) if starts.get(name) == {">": LEAST, "<": MOST}.get(
-            order[0]
-        ):
-            return nodes.Any((first, test))
+    first, (head, *others) = nodes.Compared("==", nodes.Index(), ZERO), getattr(test, "parts", (test,))
+    if isinstance(test, nodes.Any | nodes.Compared):
+        match head:
+            case nodes.Compared("==", nodes.Variable(name), nodes.Symbol("None")) if starts.get(name) == "None":
+                return nodes.Any((first, *others)) if others else first
+            case nodes.Compared(order, left, nodes.Variable(name)) if not others and not reads(left) & starts.keys():
+                if (order[0], starts.get(name)) in ((">", "-inf"), ("<", "inf")):
+                    return nodes.Any((first, test))
     return None
 
 
@@ -357,14 +341,6 @@ def _part(names: Names, node: ast.expr, lowered: Lowered) -> nodes.Expression:
             return nodes.Emitted()
     symbol = symbol_of(names, node)
     return symbol if symbol is not None else number(names, node, lowered)
-
-
-def _emitted(names: Names, node: ast.expr, lowered: Lowered) -> list[nodes.Expression]:
-    """A result that depends on a condition: one output, emitted in one branch or the other."""
-    if names.container is not None:
-        raise names.error(node, f"`return {ast.unparse(node)}`", "return the list of outputs, or use if before")
-    lowered += emitted(names, node, None, node.lineno)
-    return [nodes.Emitted()]
 
 
 def _largest(names: Names, program: nodes.Program) -> nodes.Program:
@@ -461,22 +437,21 @@ def _program(source: ReadSource) -> nodes.Program:
         if any(isinstance(part, nodes.Variable | nodes.Answer | nodes.Index) for part in parts(test)):
             raise names.error(node, f"`{ast.unparse(node)}`", "assert what holds of the public parameters")
     names.returned = _ways_out(names, outline)
-    last = [outline.result] if names.returned not in (None, STOP) else []
-    before = block(names, [*outline.before, *([] if outline.loop else last)], outermost=True)
-    loop, after = None, list[nodes.Statement]()
+    several = names.returned not in (None, STOP)
+    last = [outline.result] if several else []
+    before = block(names, [*outline.before, *(last if outline.loop is None else [])], outermost=True)
+    loop, after, result = None, nodes.Block(), tuple[nodes.Expression, ...]((nodes.Emitted(),))
     if outline.loop is not None:
         loop = _loop(names, outline.loop)
         names.part = "after"
-        after += block(names, [*outline.after, *last], outermost=not last)
-    if not last:
+        after = block(names, [*outline.after, *last], outermost=True)
+        if several and names.returned:
+            before = (nodes.Assign(names.returned, ZERO, outline.loop.line), *before)
+            ended = nodes.Compared("==", nodes.Variable(names.returned), ZERO)
+            after = (nodes.Branch(ended, after, (), outline.result.lineno),)
+    if not several:
         lowered, result = returned(names, outline.result)
-        before, after = (before, [*after, *lowered]) if loop is not None else ((*before, *lowered), [])
-    else:
-        result, flag = (nodes.Emitted(),), str(names.returned)
-        if outline.loop is not None and any(_leaves(each, ast.Return) for each in outline.loop.body):
-            before = (nodes.Assign(flag, ZERO, 1), *before)
-            ended = nodes.Compared("==", nodes.Variable(flag), ZERO)
-            after = [nodes.Branch(ended, tuple(after), (), outline.result.lineno)]
+        before, after = (before, (*after, *lowered)) if loop is not None else ((*before, *lowered), ())
     program = nodes.Program(
         definition.name,
         text,
@@ -486,27 +461,31 @@ def _program(source: ReadSource) -> nodes.Program:
         (*preconditions, *names.preconditions),
         before,
         loop,
-        tuple(after),
+        after,
         result,
         signature.defaults,
         tuple(names.divisors),
         tuple(names.operations),
     )
     check_read(names, outline, program)
-    program = started(names, finished(names, program))
+    program = started(finished(names, program))
     check(names, program)
     return replace(program, integers=whole_parameters(names, program))
 
 
 def _ways_out(names: Names, outline: Outline) -> str | None:
-    """What returns before the last one are: none, breaks, or outputs; for these the name of what says that one was."""
-    body = outline.loop.body if outline.loop is not None else outline.before
-    early = [part for node in (*body, *outline.after) for part in ast.walk(node) if isinstance(part, ast.Return)]
-    same = all(ast.dump(each) == ast.dump(outline.result) for each in early)
-    if not early or same and outline.loop is not None and not outline.after:
-        return STOP if early else None
+    """What returns are where there are several: breaks, or outputs, and then a name for whether one is in the loop."""
+    loop, last = outline.loop.body if outline.loop is not None else (), outline.result
+    early = [part for node in loop for part in ast.walk(node) if isinstance(part, ast.Return)]
+    if early and not outline.after and all(ast.dump(each) == ast.dump(last) for each in early):
+        return STOP
+    others = outline.after if loop else outline.before
+    assert last.value is not None
+    chosen = isinstance(last.value, ast.IfExp) or is_condition(names, last.value)
+    if not (early or chosen or any(_leaves(each, ast.Return) for each in others)):
+        return None
     names.container = UNNAMED
-    return names.made("returned").name
+    return names.made("returned").name if early else ""
 
 
 def _loop(names: Names, loop: Loop) -> nodes.Block:
@@ -569,6 +548,12 @@ def check(names: Names, program: nodes.Program) -> None:
     for statement in statements(program.body):
         if isinstance(statement, nodes.Assign) and statement.target in RESERVED:
             raise names.error(statement.line, f"a variable named {statement.target}", "give it another name")
+        inside = (part for expression in used(statement) for part in parts(expression))
+        for symbol in (
+            part for part in inside if isinstance(part, nodes.Symbol) and not isinstance(statement, nodes.Emit)
+        ):
+            cure = "set all names that start with it at the first answer, in one `if best is None or y > best:`"
+            raise names.error(statement.line, f"{symbol.name} as a number", cure)
     _outputs(names, program)
     wholes = largest(bindings(program.body), partial(_is_int, parameters=names.wholes))
     for expression, line, text in names.must_be_whole:

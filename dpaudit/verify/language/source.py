@@ -39,7 +39,7 @@ PARTS = (
     *("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_argcount", "co_posonlyargcount"),
     *("co_kwonlyargcount", "co_exceptiontable"),
 )
-WORDS_OF_THE_LANGUAGE = frozenset({"len", "range", "enumerate", "tuple", "list", "max", "min", "abs", "float", "int"})
+WORDS_OF_THE_LANGUAGE = frozenset({"len", "range", "enumerate", "tuple", "list", "max", "min", "float", "int"})
 WORDS_OF_PYTHON = frozenset(vars(builtins))
 MODULES = ("math", "numpy")  # whose functions a source may use
 

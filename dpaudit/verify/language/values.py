@@ -8,7 +8,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain, count, islice
 from typing import get_args
@@ -23,6 +23,7 @@ from dpaudit.verify.language.outline import (
     Signature,
     assigned,
     literal,
+    number_in,
     unreadable,
 )
 from dpaudit.verify.language.source import WORDS_OF_THE_LANGUAGE, ReadSource, local_names
@@ -115,20 +116,10 @@ class Names:
         return name == self.signature.rng if self.inside is None else self.inside.get(name, ZERO) is None
 
     def start_of(self, node: ast.expr) -> nodes.Symbol | None:
-        """What a name holds before the first answer: None or an infinity; None for anything else."""
+        """What a name may hold until the first answer is seen: None, or an infinity."""
         words = {name: ast.unparse(each) for name, each in self.source.constants.items()} | {**self.source.modules}
-        text = re.sub(r"\w+", lambda found: words.get(found[0], found[0]), ast.unparse(node)).removeprefix("-")
-        infinite = text in ("float('inf')", "math.inf", "numpy.inf", "1e309")
-        low = ast.unparse(node).startswith("-") or text == "float('-inf')"
-        return (
-            NONE
-            if text == "None"
-            else LEAST
-            if low and (infinite or text == "float('-inf')")
-            else MOST
-            if infinite
-            else None
-        )
+        text = re.sub(r"\w+", lambda found: words.get(found[0], found[0]), ast.unparse(node))
+        return STARTS.get(re.sub(r"float\('(-?)inf'\)|(math|numpy)\.inf|1e309", r"\1inf", text))
 
     def forget(self, variable: str) -> None:
         """A variable gets another value: names of comparisons with it mean nothing any more."""
@@ -148,10 +139,10 @@ def names_of(
     names = Names(source, signature, constants, loop, times, flags, conditions, wholes=set(signature.wholes))
     for node in ast.walk(function):
         match node:
-            case ast.AugAssign(ast.Name(name), ast.Add(), ast.List()):
-                times[name] -= 1  # it adds outputs
-            case ast.AugAssign(ast.Name(name), ast.Sub(), ast.Constant(int(step))) if step > 0:
-                names.steps[name] += 1
+            case ast.AugAssign(ast.Name(word), ast.Add(), ast.List()):
+                times[word] -= 1  # it adds outputs
+            case ast.AugAssign(ast.Name(word), ast.Sub(), ast.Constant(int(step))) if step > 0:
+                names.steps[word] += 1
     public = {signature.data, signature.rng, *signature.parameters}
     for node in ast.walk(function):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
@@ -161,8 +152,8 @@ def names_of(
         elif isinstance(node, ast.arg):
             _plainly_named(names, node, f"a parameter named {node.arg}", node.arg)
     for helper in source.functions.values():
-        for name in sorted(WORDS_OF_THE_LANGUAGE & local_names(helper)):
-            raise names.error(1, f"a variable named {name} in {helper.name}", "give it another name")
+        for word in sorted(WORDS_OF_THE_LANGUAGE & local_names(helper)):
+            raise names.error(1, f"a variable named {word} in {helper.name}", "give it another name")
     for name in [] if loop is None else [loop.answer, loop.index]:
         if name is not None and times[name] != 1:
             raise names.error(loop.line if loop else 1, f"{name} in two meanings", "name the loop's answer otherwise")
@@ -204,7 +195,7 @@ def _is_truth(source: ReadSource, node: ast.expr, truths: Collection[str] = (), 
         case ast.Call(func=ast.Name(id=name)) if name in source.functions and depth < DEEPEST:
             given = [part.value for part in ast.walk(source.functions[name]) if isinstance(part, ast.Return)]
             return bool(given) and all(each and _is_truth(source, each, (), depth + 1) for each in given)
-    return depth > 0 and isinstance(node, ast.Constant) and isinstance(node.value, bool)
+    return False
 
 
 def _settings(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
@@ -223,7 +214,7 @@ def _settings(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
             yield name, value if isinstance(node, ast.AnnAssign) else None
 
 
-NONE, LEAST, MOST = nodes.Symbol("None"), nodes.Symbol("-inf"), nodes.Symbol("inf")  # before the first answer
+STARTS = {word: nodes.Symbol(word) for word in ("None", "-inf", "inf")}  # of names, before the first answer
 ZERO, ONE = nodes.Number(Fraction(0)), nodes.Number(Fraction(1))
 TRUE_OR_FALSE = (nodes.Compared, nodes.All, nodes.Any, nodes.Not)
 DOUBLE = nodes.Number(Fraction(1), True)  # times it, a whole number of Python's is a double
@@ -274,7 +265,7 @@ def condition(names: Names, node: ast.expr, draws: Lowered | None) -> nodes.Expr
     """An expression that is true or false."""
     match node:
         case ast.Compare(ops=[ast.Is()], comparators=[ast.Constant(value=None)]):
-            return nodes.Compared("==", value(names, node.left, None), NONE)
+            return nodes.Compared("==", value(names, node.left, None), STARTS["None"])
         case ast.Compare():
             return _comparison(names, node, draws)
         case ast.BoolOp(op=operator, values=values):
@@ -282,8 +273,6 @@ def condition(names: Names, node: ast.expr, draws: Lowered | None) -> nodes.Expr
             return nodes.All(inner) if isinstance(operator, ast.And) else nodes.Any(inner)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return nodes.Not(condition(names, operand, draws))
-        case ast.Constant(value=bool(truth)) if names.inside is not None:
-            return nodes.All(()) if truth else nodes.Any(())
         case ast.Name() if names.inside is not None:
             return _inside(names, node)
         case ast.Call() if is_condition(names, node):
@@ -302,7 +291,7 @@ def is_condition(names: Names, node: ast.expr) -> bool:
     if names.inside is None:
         return _is_truth(names.source, node, names.flags | names.conditions)
     true = {name for name, meaning in names.inside.items() if isinstance(meaning, TRUE_OR_FALSE)}
-    return _is_truth(names.source, node, true, 1)
+    return _is_truth(names.source, node, true)
 
 
 def of_parameters(expression: nodes.Expression) -> bool:
@@ -433,72 +422,46 @@ def _call(names: Names, node: ast.Call, draws: Lowered | None) -> nodes.Expressi
             if name == same == names.container:
                 _largest(names, node, word)
                 return nodes.Variable(names.named("winner"))
-        case ast.Call(func=ast.Name(id=name)) if name in names.source.functions and not is_condition(names, node):
-            return called(names, node, draws)
-        case ast.Call(func=ast.Name(id="max" | "min" as word), args=[one, other], keywords=[]):
-            first, second = value(names, one, draws), value(names, other, draws)
-            test = nodes.Compared(">" if word == "max" else "<", second, first)
-            return _chosen(names, node, word, test, (second, first), draws)
-        case ast.Call(func=ast.Name(id="abs"), args=[inner], keywords=[]):
-            number = value(names, inner, draws)
-            return _chosen(names, node, "abs", nodes.Compared("<", number, ZERO), (negative(number), number), draws)
-    cure = "only draws, float, int, abs, min and max of two, functions of the module, and len in conditions are read"
+        case ast.Call(func=ast.Name(id=name)) if name in names.source.functions:
+            return _plain(names, node, called(names, node, draws))
+    cure = "only the draws of rng, functions of the module, float, int, and len in range() and guards are read"
     raise names.error(node, f"the call `{ast.unparse(node)}`", cure)
 
 
-def _chosen(
-    names: Names,
-    node: ast.Call,
-    stem: str,
-    test: nodes.Expression,
-    arms: tuple[nodes.Expression, nodes.Expression],
-    before: Lowered | None,
-    needed: tuple[Lowered, Lowered] | None = None,
-) -> nodes.Expression:
-    """One value or the other, each after the statements that it needs: numbers, or truths."""
-    true = {isinstance(arm, TRUE_OR_FALSE) for arm in arms}
-    if before is None or len(true) > 1:
-        what = f"`{ast.unparse(node)}` where and, or, or a chain may skip it"
-        raise names.error(node, what if before is None else "True beside a number", "put it into a variable before")
-    variable, line = names.made(stem), names.line(node)
-    blocks = needed or (Lowered(), Lowered())
-    for block, arm in zip(blocks, arms, strict=True):
-        one, zero = (nodes.Assign(variable.name, number, line) for number in (ONE, ZERO))
-        block.append(nodes.Branch(arm, (one,), (zero,), line) if True in true else replace(one, value=arm))
-    names.operations += [(test, line)] if isinstance(test, nodes.Compared) else []
-    before.append(nodes.Branch(test, tuple(blocks[0]), tuple(blocks[1]), line))
-    return nodes.Compared("==", variable, ONE) if True in true else variable
+def _plain(names: Names, node: ast.AST, given: nodes.Expression) -> nodes.Expression:
+    if isinstance(given, TRUE_OR_FALSE):
+        raise names.error(node, "a comparison as a number", "use if and else")
+    return given
 
 
 def called(names: Names, node: ast.Call, before: Lowered | None) -> nodes.Expression:
-    """What a helper function gives back: a number, or true or false."""
+    """What a helper function gives back: a number, or what is true or false."""
     assert isinstance(node.func, ast.Name)
     helper, lowered = names.source.functions[node.func.id], Lowered()
-    arguments = helper.args
+    arguments, by_name = helper.args, [(each.arg, each.value) for each in node.keywords]
     plain = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
-    given = [*zip(plain, node.args, strict=False), *((each.arg, each.value) for each in node.keywords)]
-    default = [*zip(plain[::-1], arguments.defaults[::-1], strict=False)]
-    default += [
+    given = [*zip(plain, node.args, strict=False), *by_name]
+    rest = [*zip(plain[::-1], arguments.defaults[::-1], strict=False)]
+    rest += [
         (each.arg, value) for each, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value
     ]
-    given += [(name, value) for name, value in default if name not in [name for name, _ in given]]
+    words = [name for name, _ in given]
+    given += [(name, value) for name, value in rest if name not in words and number_in(value) is not None]
     every = sorted([*plain, *(each.arg for each in arguments.kwonlyargs)])
     if sorted(str(name) for name, _ in given) != every or len(node.args) > len(plain) or len(names.calls) > DEEPEST:
-        raise names.error(
-            node, f"the call `{ast.unparse(node)}`", "give each argument once, and call no function by itself"
-        )
-    inside, outer = dict[str, nodes.Expression | None](), names.inside
+        cure = "give each of its arguments once, and let no function call itself"
+        raise names.error(node, f"the call `{ast.unparse(node)}`", cure)
+    inside: dict[str, nodes.Expression | None] = {}
     for name, each in given:  # in the order of the call
         is_rng = isinstance(each, ast.Name) and names.is_rng(each.id)
         inside[str(name)] = None if is_rng else _meaning(names, each, lowered)
-    names.inside = inside
+    outer, names.inside = names.inside, inside
     names.calls.append(node)
     found = _given_back(names, helper.body, lowered, node)
     names.calls.pop()
     names.inside = outer
-    if lowered and before is None:
-        what = f"`{ast.unparse(node)}` where and, or, or a chain may skip it"
-        raise names.error(node, what, "put it into a variable before")
+    if before is None and lowered:
+        raise names.error(node, f"`{ast.unparse(node)}` where and, or, or a chain may skip it", "call it before")
     if before is not None:
         before += lowered
     return found
@@ -517,31 +480,41 @@ def _given_back(names: Names, statements: Sequence[ast.stmt], before: Lowered, c
                 return _meaning(names, given, before)
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.expr() as given):
                 names.inside = {**known, name: _meaning(names, given, before)}
+            case ast.If(orelse=otherwise) if restricts(names, node):
+                return _given_back(names, [*otherwise, *rest], before, call)
             case ast.If(test=test, body=then, orelse=otherwise):
-                if restricts(names, node):
-                    return _given_back(names, [*otherwise, *rest], before, call)
-                truth, blocks, arms = condition(names, test, before), (Lowered(), Lowered()), list[nodes.Expression]()
+                truth, result, line = condition(names, test, before), names.made("result"), names.line(node)
+                blocks = Lowered(), Lowered()
                 for arm, block in zip((then, otherwise), blocks, strict=True):
                     names.inside = known
-                    arms.append(_given_back(names, [*arm, *rest], block, call))
-                return _chosen(names, call, "result", truth, (arms[0], arms[1]), before, blocks)
+                    number = _plain(names, node, _given_back(names, [*arm, *rest], block, call))
+                    block.append(nodes.Assign(result.name, number, line))
+                before.append(nodes.Branch(truth, tuple(blocks[0]), tuple(blocks[1]), line))
+                return result
             case ast.Pass() | ast.Expr(value=ast.Constant()):
                 pass
             case _:
-                raise names.error(node, f"`{ast.unparse(node).splitlines()[0]}`", "write it in the mechanism itself")
+                raise names.unreadable(node)
     raise names.error(call, "a way to the end without a value", "return one on every path")
 
 
-def restricts(names: Names, node: ast.If) -> bool:
+def restricts(names: Names, node: ast.If, *, always: bool = False) -> bool:
     """Whether a branch ends by an exception, for parameters alone: a proof is about those that do not raise.
 
-    Raises `OutsideLanguage` where answers or noise decide.
+    `always`: every run comes there, so that rounding, too, decides alike for all data. Raises `OutsideLanguage`.
     """
     if not isinstance(node.body[-1], ast.Raise):
         return False
     test = condition(names, node.test, None)
     if any(isinstance(part, nodes.Variable | nodes.Answer | nodes.Index) for part in parts(test)):
         raise names.error(node.body[-1], "an exception that answers or noise decide", "return None in its place")
+    compared = [] if always else [part for part in parts(test) if isinstance(part, nodes.Compared)]
+    for each in compared:
+        signs = {part.operation for part in parts(each) if isinstance(part, nodes.Arithmetical)}
+        if signs and (each.right != ZERO or not signs <= {"*", "/"}):
+            cure = "compare parameters as they are given, or before the loop"
+            raise names.error(node, "an exception that rounding may decide", cure)
+        names.divisors |= {(each.left, names.line(node)): None} if signs else {}  # and is no smaller than doubles are
     names.preconditions.append(nodes.Not(test))
     return True
 

@@ -18,6 +18,11 @@ HELPERS = {
     "twice": "def twice(x, f=1):\n    y = clip(x, f)\n    y = y + f\n    return y * 2\n",
     "drawn": "def drawn(rng, x, t):\n    if x > t:\n        return rng.laplace(scale=1) + x\n    z = rng.exponential(1)\n    return z\n",
     "within": "def within(x, low, high):\n    return low <= x and not x > high\n",
+    "odd": "def odd(q, i=0):\n    return q[i]\n",
+    "size": "def size(out):\n    return len(out)\n",
+    "added": "def added(best, flag):\n    return best + flag\n",
+    "picked": "def picked(i, x):\n    if i:\n        return x\n    return i\n",
+    "none": "def none(x, eps=None):\n    if eps is None:\n        raise ValueError\n    return eps + x\n",
     "same": "def same(x, flag):\n    if flag:\n        return x\n    return -x\n",
 }
 NAMES = ("a", "b", "k")
@@ -72,7 +77,10 @@ class Author:
         body = self.search() if self.random.random() < 0.3 else []
         body = [*self.block(2), *body] if self.random.random() < 0.6 or not body else [*body, *self.block(2)]
         if self.left and self.random.random() < 0.8:
-            body += [f"if {self.condition()}:\n    left -= 1", *self.some(["if left == 0:\n    break", "if left <= 0:\n    break"], 0.5)]
+            body += [
+                f"if {self.condition()}:\n    left -= 1",
+                *self.some(["if left == 0:\n    break", "if left <= 0:\n    break"], 0.5),
+            ]
         start = self.starts if body and hasattr(self, "starts") else []
         if kind == "while":
             guard = self.random.choice(["", "", " and k < 2", " and left > 0"])
@@ -92,10 +100,17 @@ class Author:
         test = f"y {order} best" if word != "None" or self.random.random() < 0.1 else f"best is None or y {order} best"
         test = self.random.choice([test, test, test, f"best {'<' if order[0] == '>' else '>'} y", f"y > 0 and {test}"])
         then = [f"winner = {self.index or 'k'}", "best = y"]
-        then = self.random.choice([then, then, then[::-1], [f"best, winner = y, {self.index or 'k'}"], then[:1], then[1:]])
+        then = self.random.choice(
+            [then, then, then[::-1], [f"best, winner = y, {self.index or 'k'}"], then[:1], then[1:]]
+        )
         self.known += ["best", "winner"]
         noisy = self.random.choice([f"{answer} + rng.laplace(scale=2 / eps)", f"noisy({answer}, rng, 4 / eps)"])
-        return [*self.some(["if a > 1:\n    continue", "if b > 5:\n    break", "a = best"], 0.05), f"y = {noisy}", f"if {test}:", *self.inside(then)]
+        return [
+            *self.some(["if a > 1:\n    continue", "if b > 5:\n    break", "a = best"], 0.05),
+            f"y = {noisy}",
+            f"if {test}:",
+            *self.inside(then),
+        ]
 
     def inside(self, lines: Sequence[str]) -> list[str]:
         return textwrap.indent("\n".join(lines or ["pass"]), "    ").splitlines()
@@ -119,15 +134,27 @@ class Author:
             return lines
         if choice < 0.5 and self.listed:
             one = self.output()
-            return [self.random.choice([f"out.append({one})", f"out.append({one})", f"out += [{one}]", f"out += [{one}, None]"])]
+            return [
+                self.random.choice(
+                    [f"out.append({one})", f"out.append({one})", f"out += [{one}]", f"out += [{one}, None]"]
+                )
+            ]
         name = self.random.choice(NAMES)
         if choice < 0.6:
-            return [self.random.choice([f"{name} += {self.condition()}", f"k += int({self.condition()})", f"{name} -= 1", "k += 1"])]
+            return [
+                self.random.choice(
+                    [f"{name} += {self.condition()}", f"k += int({self.condition()})", f"{name} -= 1", "k += 1"]
+                )
+            ]
         if choice < 0.65:
             return [self.guard()]
         if choice < 0.7:
             one, other = self.random.sample(NAMES, 2)
-            return [self.random.choice([f"{one}, {other} = {other}, 1", f"{one}, {other} = 1, {self.number()}", f"{one} = {other} = 2"])]
+            return [
+                self.random.choice(
+                    [f"{one}, {other} = {other}, 1", f"{one}, {other} = 1, {self.number()}", f"{one} = {other} = 2"]
+                )
+            ]
         if choice < 0.75:
             return [f"t = {self.condition()}", f"if t:\n    {name} = {self.number()}"]
         return [f"{name} = {self.number()}"]
@@ -154,20 +181,53 @@ class Author:
 
     def condition(self) -> str:
         one, other = self.atom(), self.atom()
-        tests = [f"{self.number()} > {other}", f"{one} <= {other}", f"above({one}, {other}, rng, eps)", f"within({one}, 0, {other})"]
+        tests = [
+            f"{self.number()} > {other}",
+            f"{one} <= {other}",
+            f"above({one}, {other}, rng, eps)",
+            f"within({one}, 0, {other})",
+        ]
         tests += [f"{one} > 0 and {other} < 2", f"not {one} > 1", f"0 <= {one} < 2"]
         return self.random.choice([*tests, *tests, *tests, f"{one} > 1 or {self.number()} > 0"])
 
     def atom(self) -> str:
-        return self.random.choice([*self.known, *self.known, "0", "1", "N", "a", "1.5"] + ["left"] * 2 * bool(self.left))
+        return self.random.choice(
+            [*self.known, *self.known, "0", "1", "N", "a", "1.5"] + ["left"] * 2 * bool(self.left)
+        )
 
     def number(self) -> str:
         one, other = self.atom(), self.atom()
-        forms = [one, one, f"{one} + {other}", f"{one} - {other}", f"2 * {one}", f"{one} / 2", "rng.laplace(scale=1 / eps)"]
+        forms = [
+            one,
+            one,
+            f"{one} + {other}",
+            f"{one} - {other}",
+            f"2 * {one}",
+            f"{one} / 2",
+            "rng.laplace(scale=1 / eps)",
+        ]
         forms += [f"{one} + rng.laplace(0, 2 / eps)", f"noisy({one}, rng)", f"noisy({one}, rng, b=checked(4 / eps))"]
         forms += forms
-        forms += [f"clip({one}, {other})", f"clip(x={one}, low=0)", f"twice({one})", f"drawn(rng, {one}, {other})", "1 / (N - 1)"]
-        forms += [f"same({one}, {other} > 0)", f"rng.exponential(checked(eps)) + {one}", f"clip(noisy({one}, rng), 0) + drawn(rng, 0, {other})"]
+        forms += [
+            f"clip({one}, {other})",
+            f"clip(x={one}, low=0)",
+            f"twice({one})",
+            f"drawn(rng, {one}, {other})",
+            "1 / (N - 1)",
+        ]
+        forms += [
+            f"same({one}, {other} > 0)",
+            f"rng.exponential(checked(eps)) + {one}",
+            f"clip(noisy({one}, rng), 0) + drawn(rng, 0, {other})",
+        ]
+        forms += [
+            f"odd({one}, {other})",
+            "odd(q, i)",
+            "size(out)",
+            f"added({one}, {other} > 0)",
+            f"picked({one}, {other})",
+            f"none({one}, {other})",
+        ]
         return self.random.choice(forms)
 
 

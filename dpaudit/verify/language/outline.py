@@ -144,17 +144,19 @@ def generator_of(function: ast.FunctionDef, arguments: Sequence[tuple[ast.arg, a
 
     One with a default is the generator only where a run replaces it.
     """
-    calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
-    draws = [each for each in calls if isinstance(each, ast.Attribute) and each.attr in DRAWS]
-    drawn = {each.value.id for each in draws if isinstance(each.value, ast.Name)}
+    drawn = {
+        call.value.id
+        for call in ast.walk(function)
+        if isinstance(call, ast.Attribute) and call.attr in DRAWS and isinstance(call.value, ast.Name)
+    }
     plain = [each for each, default in arguments if default is None]
     absent = [each for each, default in arguments if default is None or ast.unparse(default) == "None"]
-    named = [each for each in absent if each.arg == "rng"]
-    noted = [each for each in absent if each.annotation and re.search(r"\bGenerator\b", ast.unparse(each.annotation))]
-    called = [each for each in absent[1:] if each.arg in ("gen", "generator") and each.annotation is None]
-    used = [each for each in plain if each.arg in drawn or each.arg == "random_state"]
-    ordered = [*named, *noted, *called, *used, *plain[1:2]]
-    return ordered[0] if ordered else None
+    notes = {each.arg: ast.unparse(each.annotation) if each.annotation else "" for each in absent}
+    ordered = [each for each in absent if each.arg == "rng"]
+    ordered += [each for each in absent if re.search(r"\bGenerator\b", notes[each.arg])]
+    ordered += [each for each in absent[1:] if each.arg in ("gen", "generator") and not notes[each.arg]]
+    ordered += [each for each in plain if each.arg in drawn or each.arg == "random_state"]
+    return next(iter([*ordered, *plain[1:2]]), None)
 
 
 def literal(node: ast.Constant) -> Fraction | None:
@@ -384,11 +386,10 @@ def _at(node: Node, place: ast.AST) -> Node:
     return ast.fix_missing_locations(ast.copy_location(node, place))
 
 
-def unreadable(function: str, node: ast.AST, line: int) -> OutsideLanguage:
-    """The error for a piece of Python that no rule of the language reads."""
+def unreadable(node: ast.AST) -> tuple[str, str]:
+    """What to call a piece of Python that no rule of the language reads, and what to do about it."""
     name = type(node).__name__.lower()
     construct = WORDS.get(type(node), name if iskeyword(name) else None)
     if construct is None:
         construct = f"`{ast.unparse(node).splitlines()[0]}`" if isinstance(node, ast.expr | ast.stmt) else "this"
-    cure = CURES.get(type(node), "write the mechanism without it")
-    return OutsideLanguage(function, line, construct, cure)
+    return construct, CURES.get(type(node), "write the mechanism without it")

@@ -60,7 +60,7 @@ def block(names: Names, statements: Sequence[ast.stmt], *, outermost: bool = Fal
             case ast.Continue() if names.loop is not None and names.part == "loop":
                 if names.loop.counter is not None:
                     raise names.error(node, f"continue, which leaves {names.loop.counter} as it is,", "use if and else")
-            case ast.Return(value=given) if names.returned is not None:
+            case ast.Return(value=given) if names.returned is not None or names.loop is not None:
                 lowered += _left(names, node, given or ast.copy_location(ast.Constant(None), node))
             case ast.If() if restricts(names, node, always=outermost and names.part == "before"):
                 return (*lowered, *block(names, [*node.orelse, *rest], outermost=outermost))
@@ -68,6 +68,7 @@ def block(names: Names, statements: Sequence[ast.stmt], *, outermost: bool = Fal
                 arms = [
                     arm if arm and isinstance(arm[-1], JUMPS) else [*arm, *rest] for arm in (node.body, node.orelse)
                 ]
+                names.copy(node, len(rest))
                 whole = ast.If(test=node.test, body=arms[0], orelse=arms[1])
                 return (*lowered, *_branch(names, ast.copy_location(whole, node)))
             case _:
@@ -236,25 +237,18 @@ def _raised(names: Names, name: str, node: ast.AugAssign) -> Lowered:
     """name += given, and the like."""
     if name in names.flags or name in names.conditions or names.loop and name == names.loop.counter:
         raise names.unreadable(node)
-    old = ast.copy_location(ast.Name(id=name, ctx=ast.Load()), node)
-    lowered: Lowered = []
     match node.value, node.op:
-        case ((ast.Call(func=ast.Name(id="int"), args=[test]) | test), ast.Add() | ast.Sub()) if is_condition(
-            names, test
-        ):
-            one = ast.AugAssign(target=node.target, op=node.op, value=ast.Constant(1))
-            return _branch(
-                names, ast.copy_location(ast.If(test=test, body=[ast.copy_location(one, node)], orelse=[]), node)
-            )
-    whole = ast.copy_location(ast.BinOp(left=old, op=node.op, right=node.value), node)
+        case ((ast.Call(ast.Name("int"), [inner], []) | inner), ast.Add() | ast.Sub()) if is_condition(names, inner):
+            one = ast.copy_location(ast.AugAssign(node.target, node.op, ast.Constant(1)), node)
+            return _branch(names, ast.copy_location(ast.If(inner, [one], []), node))
     if name in names.down:
-        _, steps = names.down[name]
+        steps = names.down[name][1]
         names.forget(steps.name)
         more = names.computed(node, "+", steps, value(names, node.value, None))
         return [nodes.Assign(steps.name, more, node.lineno)]
-    expression = number(names, whole, lowered)
-    names.forget(name)
-    return [*lowered, nodes.Assign(name, expression, node.lineno)]
+    old = ast.copy_location(ast.Name(id=name, ctx=ast.Load()), node)
+    whole = ast.copy_location(ast.BinOp(left=old, op=node.op, right=node.value), node)
+    return _assigned(names, name, whole, node, False)
 
 
 def _opened(names: Names, name: str, given: ast.expr, node: ast.stmt, outermost: bool) -> Lowered:
@@ -296,15 +290,20 @@ def finished(names: Names, program: nodes.Program) -> nodes.Program:
 
 
 def started(program: nodes.Program) -> nodes.Program:
-    """The program where names that hold None or an infinity at first are set at the first answer, without a test."""
+    """The program where names that hold None or an infinity at first are set at the first answer, without a test.
+
+    Nothing is computed of them before, used or not.
+    """
     starts = {name: value.name for name, value in bindings(program.before) if isinstance(value, nodes.Symbol)}
     known: nodes.Block = ()
     for place, branch in enumerate(program.loop or ()):
         if isinstance(branch, nodes.Branch) and (test := _first(branch.condition, starts)) is not None:
-            always = {each.target for each in branch.then if isinstance(each, nodes.Assign)}
-            read = reads(*(part for each in statements((*known, *branch.then)) for part in used(each)))
+            set_at = {each.target: each.line for each in branch.then if isinstance(each, nodes.Assign)}
+            early = [part for each in statements((*known, *branch.then)) for part in used(each)]
+            last, tested = max(set_at.values(), default=0), list(parts(branch.condition))
+            early += [each for each, line in program.operations if line <= last and each not in tested]
             stops = any(isinstance(each, nodes.Stop) for each in statements(known))
-            if starts.keys() <= always and not starts.keys() & read and not stops:
+            if starts.keys() <= set_at.keys() and not starts.keys() & reads(*early) and not stops:
                 loop = (*known, replace(branch, condition=test), *(program.loop or ())[place + 1 :])
                 zeros = {name: nodes.Assign(name, ZERO, branch.line) for name in starts}
                 before = (zeros.get(getattr(each, "target", ""), each) for each in program.before)
@@ -420,8 +419,14 @@ def read(function: Callable[..., Any] | str, *, name: str | None = None) -> node
     >>> program.parameters, program.before[0].target, len(program.result)
     (('eps',), 'draw_1', 1)
     """
+    return read_source(function, name=name)[1]
+
+
+def read_source(function: Callable[..., Any] | str, *, name: str | None = None) -> tuple[ReadSource, nodes.Program]:
+    """The source of a mechanism and the tree that it is read as; the same errors."""
     try:
-        return _program(source_of(function, name))
+        source = source_of(function, name)
+        return source, _program(source)
     except RecursionError as error:
         raise InvalidSpec("the source of a mechanism must not nest so deeply") from error
 
@@ -468,7 +473,7 @@ def _program(source: ReadSource) -> nodes.Program:
         tuple(names.operations),
     )
     check_read(names, outline, program)
-    program = started(finished(names, program))
+    program = finished(names, started(program))
     check(names, program)
     return replace(program, integers=whole_parameters(names, program))
 

@@ -207,10 +207,9 @@ def _without_object(method: types.FunctionType, owner: object) -> tuple[Written,
     drawn = [name for name, value in values.items() if _is_generator(value)]
     words = {name: "rng" if name in drawn else f"self_{name}" for name in values}
     names = {name for _, each in methods.values() for name in read_names(each) | local_names(each)}
-    if taken := sorted({*words.values()} & (names | method.__globals__.keys() - {"rng"})):
-        raise OutsideLanguage(method.__name__, 1, f"a variable named {taken[0]}", "give it another name")
-    if len(drawn) > 1:
-        raise OutsideLanguage(method.__name__, 1, f"{' and '.join(drawn)} of one object", "draw from one generator")
+    taken = Counter(words.values()) + Counter(names | method.__globals__.keys() - {"rng"})
+    if twice := sorted(word for word in words.values() if taken[word] > 1):
+        raise OutsideLanguage(method.__name__, 1, f"{twice[0]} in two meanings", "give one of them another name")
     found: dict[str, Meaning] = {words[name]: _constant(values[name]) for name in values.keys() - {*methods, *drawn}}
     found |= {
         words[name]: _as_function(written, words[name], words, methods) for name, written in methods.items() if name

@@ -72,7 +72,7 @@ class Names:
 
     def unreadable(self, node: ast.AST) -> OutsideLanguage:
         """The error for a piece of Python that no rule reads."""
-        return unreadable(self.source.definition.name, node, self.line(node))
+        return self.error(node, *unreadable(node))
 
     def line(self, node: ast.AST | int) -> int:
         """The line of a place in the source; of one in a helper function, that of the call."""
@@ -89,10 +89,14 @@ class Names:
 
     def meant(self, node: ast.AST, expression: nodes.Expression) -> nodes.Expression:
         """What a name stands for, in its place: k lines that each use the line before twice make 2^k parts."""
-        self.copied += sum(1 for _ in islice(parts(expression), MOST_COPIED))
+        self.copy(node, sum(1 for _ in islice(parts(expression), MOST_COPIED)))
+        return expression
+
+    def copy(self, node: ast.AST, amount: int) -> None:
+        """Counts what stands in more than one place of the program."""
+        self.copied += amount
         if self.copied >= MOST_COPIED:
             raise self.error(node, "names for expressions that grow so long", "write the numbers out")
-        return expression
 
     def without_length(self, node: ast.AST, expression: nodes.Expression) -> nodes.Expression:
         """An expression of a source's place, which holds no `len` of the data."""
@@ -273,10 +277,11 @@ def condition(names: Names, node: ast.expr, draws: Lowered | None) -> nodes.Expr
             return nodes.All(inner) if isinstance(operator, ast.And) else nodes.Any(inner)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return nodes.Not(condition(names, operand, draws))
-        case ast.Name() if names.inside is not None:
-            return _inside(names, node)
         case ast.Call() if is_condition(names, node):
             return called(names, node, draws)
+        case ast.Name() if names.inside is not None:
+            if is_condition(names, node):
+                return _inside(names, node)
         case ast.Name(id=name) if name in names.flags:
             return nodes.Compared("==", nodes.Variable(name), ONE)
         case ast.Name(id=name) if name in names.holding:
@@ -320,7 +325,7 @@ def _inside(names: Names, node: ast.Name) -> nodes.Expression:
 def _named(names: Names, node: ast.Name) -> nodes.Expression:
     name, loop = node.id, names.loop
     if names.inside is not None:
-        return _inside(names, node)
+        return _plain(names, node, _inside(names, node))
     if loop is not None and name in (loop.answer, loop.index, loop.counter):
         if names.part != "loop":
             raise names.error(node, f"{name} outside the loop", "keep what is needed in a variable of its own")
@@ -386,7 +391,7 @@ def _answer(names: Names, node: ast.Subscript) -> nodes.Expression:
     loop = names.loop
     match node:
         case ast.Subscript(ast.Name(names.signature.data), ast.Name(index)) if loop and names.part == "loop":
-            if index in (loop.index, loop.counter):
+            if index in (loop.index, loop.counter) and names.inside is None:
                 return nodes.Answer()
     raise names.error(node, f"`{ast.unparse(node)}`", "only the answer at the loop's index is read")
 
@@ -404,6 +409,10 @@ def _call(names: Names, node: ast.Call, draws: Lowered | None) -> nodes.Expressi
             number = value(names, inner, draws)
             names.must_be_whole.append((number, names.line(node), ast.unparse(node)))
             return number
+        case ast.Call(func=ast.Name(id=name)) if name in names.source.functions:
+            return _plain(names, node, called(names, node, draws))
+        case _ if names.inside is not None:
+            pass
         case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)], keywords=[]):
             if name == names.signature.data and names.loop is not None:
                 return nodes.Length()
@@ -422,8 +431,6 @@ def _call(names: Names, node: ast.Call, draws: Lowered | None) -> nodes.Expressi
             if name == same == names.container:
                 _largest(names, node, word)
                 return nodes.Variable(names.named("winner"))
-        case ast.Call(func=ast.Name(id=name)) if name in names.source.functions:
-            return _plain(names, node, called(names, node, draws))
     cure = "only the draws of rng, functions of the module, float, int, and len in range() and guards are read"
     raise names.error(node, f"the call `{ast.unparse(node)}`", cure)
 
@@ -485,6 +492,7 @@ def _given_back(names: Names, statements: Sequence[ast.stmt], before: Lowered, c
             case ast.If(test=test, body=then, orelse=otherwise):
                 truth, result, line = condition(names, test, before), names.made("result"), names.line(node)
                 blocks = Lowered(), Lowered()
+                names.copy(node, len(rest))
                 for arm, block in zip((then, otherwise), blocks, strict=True):
                     names.inside = known
                     number = _plain(names, node, _given_back(names, [*arm, *rest], block, call))
@@ -506,7 +514,9 @@ def restricts(names: Names, node: ast.If, *, always: bool = False) -> bool:
     if not isinstance(node.body[-1], ast.Raise):
         return False
     test = condition(names, node.test, None)
-    if any(isinstance(part, nodes.Variable | nodes.Answer | nodes.Index) for part in parts(test)):
+    if isinstance(test, nodes.Compared) and of_parameters(test.left) and test.right == STARTS["None"]:
+        return True  # parameters are numbers
+    if any(isinstance(part, nodes.Variable | nodes.Answer | nodes.Index | nodes.Symbol) for part in parts(test)):
         raise names.error(node.body[-1], "an exception that answers or noise decide", "return None in its place")
     compared = [] if always else [part for part in parts(test) if isinstance(part, nodes.Compared)]
     for each in compared:

@@ -132,11 +132,11 @@ def test_a_source_stands_by_itself(what: str) -> None:
         ("stored", "line 2 of stored: `self.eps`"),
         ("given_away", "self itself"),
         ("of_an_object", "`self.data`"),
-        ("of_two", "second and rng of one object"),
+        ("of_two", "rng in two meanings"),
         ("unbound", "`self.other`"),
         ("not_called", "self itself"),
         ("shadowed", "self itself"),
-        ("taken", "a variable named self_eps"),
+        ("taken", "self_eps in two meanings"),
     ],
 )
 def test_what_a_method_may_not_do_with_its_object(name: str, message: str) -> None:

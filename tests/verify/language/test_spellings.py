@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.verify.language import nodes, read
+from dpaudit.verify.language import read
 from tests.cases import for_each
 from tests.verify.interpreter import Noise, as_output, run
 from tests.verify.language.test_reading import answers_for
@@ -32,12 +32,11 @@ def outcome(call: Any) -> Any:
 
 
 def compared(seed: int) -> str:
-    """Whether the program of a seed is read, and whether some run was outside what is said; fails where Python differs."""
+    """Whether the program of a seed is read, and some run is not outside what is said; fails where Python differs."""
     source = spelled(seed)
     try:
         program = read(source, name="f")
-    except InvalidSpec as error:
-        assert "\n" not in str(error)
+    except InvalidSpec:
         return "refused"
     assert read(program.source) == program
     scope: dict[str, Any] = {}

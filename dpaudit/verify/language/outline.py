@@ -105,11 +105,7 @@ def signature_of(function: ast.FunctionDef) -> Signature:
             raise OutsideLanguage(function.name, note.lineno, f"the annotation `{ast.unparse(note)}`", cure)
     if arguments.vararg or arguments.kwarg:
         raise OutsideLanguage(function.name, 1, "an open list of parameters", "name each parameter")
-    plain = [*arguments.posonlyargs, *arguments.args]
-    given: list[tuple[ast.arg, ast.expr | None]] = list(
-        zip(plain, [*[None] * (len(plain) - len(arguments.defaults)), *arguments.defaults], strict=True)
-    )
-    given += list(zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True))
+    given, plain = parameters_of(function), [*arguments.posonlyargs, *arguments.args]
     rng = generator_of(function, given)
     if rng is None or plain in ([], [rng]):
         raise OutsideLanguage(function.name, 1, "a signature without rng", "write f(data, rng, parameters)")
@@ -139,16 +135,20 @@ def signature_of(function: ast.FunctionDef) -> Signature:
     )
 
 
+def parameters_of(function: ast.FunctionDef) -> list[tuple[ast.arg, ast.expr | None]]:
+    """Every parameter with its default."""
+    plain, by_name = [*function.args.posonlyargs, *function.args.args], function.args.kwonlyargs
+    missing = [None] * (len(plain) - len(function.args.defaults))
+    return list(zip([*plain, *by_name], [*missing, *function.args.defaults, *function.args.kw_defaults], strict=True))
+
+
 def generator_of(function: ast.FunctionDef, arguments: Sequence[tuple[ast.arg, ast.expr | None]]) -> ast.arg | None:
     """The parameter that is the generator: the one that a run gives it to, or whose draws are taken; else the second.
 
     One with a default is the generator only where a run replaces it.
     """
-    drawn = {
-        call.value.id
-        for call in ast.walk(function)
-        if isinstance(call, ast.Attribute) and call.attr in DRAWS and isinstance(call.value, ast.Name)
-    }
+    draws = [node for node in ast.walk(function) if isinstance(node, ast.Attribute) and node.attr in DRAWS]
+    drawn = {node.value.id for node in draws if isinstance(node.value, ast.Name)}
     plain = [each for each, default in arguments if default is None]
     absent = [each for each, default in arguments if default is None or ast.unparse(default) == "None"]
     notes = {each.arg: ast.unparse(each.annotation) if each.annotation else "" for each in absent}
@@ -363,14 +363,13 @@ def _as_loop(name: str, listed: ast.ListComp | ast.GeneratorExp | ast.DictComp, 
     if len(listed.generators) != 1 or listed.generators[0].is_async or itself:
         return [statement]  # which no rule reads
     generator = listed.generators[0]
-    start: ast.expr = ast.List(elts=[], ctx=ast.Load())
     if isinstance(listed, ast.DictComp):
-        start = ast.Dict(keys=[], values=[])
         place = ast.Subscript(value=_name(name, listed), slice=listed.key, ctx=ast.Store())
         inner: ast.stmt = ast.Assign(targets=[_at(place, listed)], value=listed.value)
     else:
         append = ast.Attribute(value=_name(name, listed), attr="append", ctx=ast.Load())
         inner = ast.Expr(value=_at(ast.Call(func=_at(append, listed), args=[listed.elt], keywords=[]), listed))
+    start = ast.Dict([], []) if isinstance(listed, ast.DictComp) else ast.List([], ast.Load())
     empty = ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=start)
     for test in reversed(generator.ifs):
         inner = ast.If(test=test, body=[_at(inner, listed)], orelse=[])

@@ -255,7 +255,6 @@ def _opened(names: Names, name: str, given: ast.expr, node: ast.stmt, outermost:
     """name = [] or name = {}: from here on it holds the outputs."""
     if names.container is not None or not outermost or names.part != "before" or names.times.get(name, 1) != 1:
         cure = "keep the outputs in one list or dictionary, empty before the loop and never set again"
-        cure = cure if not names.returned else "return nothing but this list, or no list"
         raise names.error(node, f"`{ast.unparse(node)}`", cure)
     names.container, names.keyed = name, isinstance(given, ast.Dict)
     return []

@@ -118,10 +118,7 @@ def _meanings(tree: ast.Module) -> dict[str, ast.FunctionDef | ast.expr | str]:
     known: dict[str, ast.FunctionDef | ast.expr | str] = {}
     for node in tree.body:
         match node:
-            case (
-                ast.Assign(targets=[ast.Name(id=name)], value=ast.expr() as value)
-                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
-            ) if _is_constant(value):
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_constant(value):
                 if isinstance(known.get(name), ast.expr):
                     raise InvalidSpec(f"the constant {name} must be set once in the source, it is set again")
                 known[name] = value

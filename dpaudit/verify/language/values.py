@@ -24,6 +24,7 @@ from dpaudit.verify.language.outline import (
     assigned,
     literal,
     number_in,
+    parameters_of,
     unreadable,
 )
 from dpaudit.verify.language.source import WORDS_OF_THE_LANGUAGE, ReadSource, local_names
@@ -445,23 +446,20 @@ def called(names: Names, node: ast.Call, before: Lowered | None) -> nodes.Expres
     """What a helper function gives back: a number, or what is true or false."""
     assert isinstance(node.func, ast.Name)
     helper, lowered = names.source.functions[node.func.id], Lowered()
-    arguments, by_name = helper.args, [(each.arg, each.value) for each in node.keywords]
-    plain = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
-    given = [*zip(plain, node.args, strict=False), *by_name]
-    rest = [*zip(plain[::-1], arguments.defaults[::-1], strict=False)]
-    rest += [
-        (each.arg, value) for each, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value
-    ]
+    every = {each.arg: default for each, default in parameters_of(helper)}
+    given = [*zip(every, node.args, strict=False), *((each.arg or "**", each.value) for each in node.keywords)]
     words = [name for name, _ in given]
-    given += [(name, value) for name, value in rest if name not in words and number_in(value) is not None]
-    every = sorted([*plain, *(each.arg for each in arguments.kwonlyargs)])
-    if sorted(str(name) for name, _ in given) != every or len(node.args) > len(plain) or len(names.calls) > DEEPEST:
+    given += [
+        (name, each) for name, each in every.items() if name not in words and each and number_in(each) is not None
+    ]
+    many = len(node.args) > len(every) - len(helper.args.kwonlyargs) or len(names.calls) > DEEPEST
+    if many or sorted(name for name, _ in given) != sorted(every):
         cure = "give each of its arguments once, and let no function call itself"
         raise names.error(node, f"the call `{ast.unparse(node)}`", cure)
     inside: dict[str, nodes.Expression | None] = {}
     for name, each in given:  # in the order of the call
         is_rng = isinstance(each, ast.Name) and names.is_rng(each.id)
-        inside[str(name)] = None if is_rng else _meaning(names, each, lowered)
+        inside[name] = None if is_rng else _meaning(names, each, lowered)
     outer, names.inside = names.inside, inside
     names.calls.append(node)
     found = _given_back(names, helper.body, lowered, node)
@@ -514,8 +512,6 @@ def restricts(names: Names, node: ast.If, *, always: bool = False) -> bool:
     if not isinstance(node.body[-1], ast.Raise):
         return False
     test = condition(names, node.test, None)
-    if isinstance(test, nodes.Compared) and of_parameters(test.left) and test.right == STARTS["None"]:
-        return True  # parameters are numbers
     if any(isinstance(part, nodes.Variable | nodes.Answer | nodes.Index | nodes.Symbol) for part in parts(test)):
         raise names.error(node.body[-1], "an exception that answers or noise decide", "return None in its place")
     compared = [] if always else [part for part in parts(test) if isinstance(part, nodes.Compared)]

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 HELPERS = {
     "noisy": "def noisy(x, r, b=2):\n    scale = b / 2\n    return x + r.laplace(scale=scale)\n",
-    "clip": "def clip(x, low, high=2):\n    if x < low:\n        return low\n    if x > high:\n        return high\n    return x\n",
+    "clip": "def clip(x, low, high=2):\n    if x < low: return low\n    if x > high: return high\n    return x\n",
     "above": "def above(x, t, rng, eps):\n    y = x + rng.laplace(0, 2 / eps)\n    return y >= t\n",
     "checked": "def checked(b):\n    if b <= 0:\n        raise ValueError('b')\n    return HALF * b\n",
     "twice": "def twice(x, f=1):\n    y = clip(x, f)\n    y = y + f\n    return y * 2\n",
-    "drawn": "def drawn(rng, x, t):\n    if x > t:\n        return rng.laplace(scale=1) + x\n    z = rng.exponential(1)\n    return z\n",
+    "drawn": "def drawn(rng, x, t):\n    if x > t: return rng.laplace(scale=1) + x\n    return rng.exponential(1)\n",
     "within": "def within(x, low, high):\n    return low <= x and not x > high\n",
     "odd": "def odd(q, i=0):\n    return q[i]\n",
     "size": "def size(out):\n    return len(out)\n",

@@ -242,7 +242,7 @@ def outline_of(function: ast.FunctionDef, signature: Signature) -> Outline:
         last = _at(ast.Return(value=ast.Constant(None)), last)
     places = [place for place, statement in enumerate(body) if isinstance(statement, ast.For | ast.While)]
     if len(places) > 1:
-        cure = "there may be one loop, over the answers"
+        cure = "do its work in the first loop: there may be one, over the answers"
         raise OutsideLanguage(function.name, body[places[1]].lineno, "a second loop", cure)
     if not places:
         return Outline(tuple(asserts), tuple(body), None, (), last)

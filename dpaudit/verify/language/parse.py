@@ -1,10 +1,11 @@
 """The reader: from the source of a mechanism to the tree that provers work on, or a refusal.
 
-The language is a small part of Python. One function f(data, rng, parameters); preconditions by `assert`, first;
-numbers by + - * /, where at most one factor is not public; draws of rng.laplace, exponential, gumbel and normal with a
-public scale; one loop over the answers (for, while with an index, or a comprehension); if, break; counters and
-variables; one list or dictionary of outputs; one return, last. Anything else in a mechanism is refused by name, and so
-is everything whose meaning would have to be guessed.
+The language is a small part of Python. One function f(data, rng, parameters), or a method; preconditions by `assert`,
+first, or by `raise`; numbers by + - * /, where at most one factor is not public; draws of rng.laplace, exponential,
+gumbel and normal with a public scale; functions of the module, without loops; one loop over the answers (for, while
+with an index, or a comprehension); if, break, continue; counters and variables; one list or dictionary of outputs, or
+several returns of numbers and symbols. Anything else in a mechanism is refused by name, and so is everything whose
+meaning would have to be guessed.
 """
 
 import ast

@@ -27,7 +27,7 @@ from dpaudit.verify.language.outline import (
     parameters_of,
     unreadable,
 )
-from dpaudit.verify.language.source import WORDS_OF_THE_LANGUAGE, ReadSource, local_names
+from dpaudit.verify.language.source import WORDS_OF_PYTHON, WORDS_OF_THE_LANGUAGE, ReadSource, local_names
 
 DEEPEST = 20  # calls within calls
 MOST_COPIED = 5_000  # parts of a program of proofs; ten programs of the literature together have fewer
@@ -432,7 +432,9 @@ def _call(names: Names, node: ast.Call, draws: Lowered | None) -> nodes.Expressi
             if name == same == names.container:
                 _largest(names, node, word)
                 return nodes.Variable(names.named("winner"))
-    cure = "only the draws of rng, functions of the module, float, int, and len in range() and guards are read"
+    other = isinstance(node.func, ast.Name) and node.func.id not in WORDS_OF_PYTHON
+    cure = "write what it does by one loop, comparisons and + - * /: of calls draws, float, int, and some len are read"
+    cure = "define the function in this module, by a plain def that does not loop" if other else cure
     raise names.error(node, f"the call `{ast.unparse(node)}`", cure)
 
 

@@ -63,10 +63,10 @@ def compared(seed: int) -> str:
     return "read" if "run" in seen else "outside"
 
 
-@for_each("first", range(0, 600, 200))
+@for_each("first", range(0, 300, 100))
 def test_programs_are_refused_or_read_as_python_runs_them(first: int) -> None:
-    seen = Counter(map(compared, range(first, first + 200)))
-    assert seen["read"] >= 20, seen
+    seen = Counter(map(compared, range(first, first + 100)))
+    assert seen["read"] >= 15, seen
 
 
 @pytest.mark.slow

@@ -58,7 +58,9 @@ def hostile(seed: int) -> Hostile:
         lines = [f"def f(q, rng, eps, N{numbers.choice(['', ': int'])}):"]
         lines += ["    assert N >= 1"] if parameters["N"] and numbers.random() < 0.5 else []
         lines += [f"    {line}" for line in KINDS[kind](numbers, parameters)]
-    source = "\n".join([*lines, ""])
+    least = numbers.choice([0, 0, 1])
+    helpers = [text.replace("LEAST", str(least)) for name, text in HELPERS.items() if f"{name}(" in "\n".join(lines)]
+    source = "\n".join([*lines, "", *helpers])
     if kind in ("a release", "literals"):
         pair = first[0], second[0]
     elif kind == "a vector":
@@ -198,6 +200,50 @@ def _cancelling(numbers: random.Random, parameters: dict[str, Any]) -> list[str]
     return ["out = []", "for x in q:", *(f"    {each}" for each in body), "return out"]
 
 
+HELPERS = {
+    "noisy": "def noisy(x, rng, b):\n    return x + rng.laplace(scale=b)\n",
+    "above": "def above(x, t, rng, b=2):\n    y = x + rng.laplace(0, b)\n    return y >= t\n",
+    "clip": "def clip(x, low, high):\n    if x < low: return low\n    if x > high: return high\n    return x\n",
+    "checked": "def checked(b, x):\n    if b <= LEAST:\n        raise ValueError\n    return b\n",
+}
+
+
+def _spelled(numbers: random.Random, parameters: dict[str, Any]) -> list[str]:
+    """The same in the spellings of authors: several returns, continue, guards, countdowns, starts, helper functions."""
+    scale = numbers.choice(["1 / eps", "2 / eps", "4 / eps", "checked(2 / eps, x)", "4 * N / eps"])
+    guard = numbers.choice(["eps <= 0", "N < 1", "3 * eps > 9 * N", "x > 1", "eps / N > 2"])
+    dead = [f"if {guard}:", "    raise ValueError"] if numbers.random() < 0.3 else []
+    dead = [*dead, *_dead(numbers, parameters, "x", "i")] if numbers.random() < 0.2 else dead
+    if numbers.random() < 0.4:
+        order, start = numbers.choice([(">", "-inf"), (">", "-inf"), ("<", "inf"), (">=", "-inf"), ("<", "-inf")])
+        start = numbers.choice(["None", f"float('{start}')"])
+        test = f"best is None or y {order} best" if start == "None" else f"y {order} best"
+        value = numbers.choice(["x", "x", "x", "clip(x, 0, 1)"])
+        noise = numbers.choice([f"noisy({value}, rng, {scale})", f"{value} + rng.laplace(scale={scale})"])
+        body = [f"y = {noise}", f"if {test}:", f"    best, winner = y, {numbers.choice(['i', 'i', 'i', 'x'])}"]
+        body = [*dead, *body] if numbers.random() < 0.8 else [*body, *dead]
+        lines = [f"best = {start}", f"winner = {numbers.choice(['None', '0'])}", "for i, x in enumerate(q):"]
+        end = numbers.choice(["return winner"] * 5 + ["return best", "return winner, clip(best, 0, 1)"])
+        return [*lines, *(f"    {line}" for line in body), end]
+    test = numbers.choice(
+        [f"above(x, t, rng, {scale})", f"noisy(x, rng, b={scale}) > t", f"x + rng.laplace(scale={scale}) >= t"]
+    )
+    if numbers.random() < 0.4:
+        found = numbers.choice(["i", "True", "i, x", "i, N", "x", "i, rng.laplace(scale=1 / eps)"])
+        end = numbers.choice([["return None"], [], ["if t > 0:", "    return 'high'"], ["return False"]])
+        body = [*dead, f"if {test}:", f"    return {found}"]
+    else:
+        body = [*dead, f"if not {test}:", numbers.choice(["    out.append(None)", "    out += [None]"]), "    continue"]
+        out = numbers.choice(["True", "True", "x", "noisy(x, rng, 2 / eps)", "left"])
+        more = [f"out.append({out})", "left -= 1"]
+        stop = numbers.choice([["if left == 0:", "    return out"], ["if left <= 0:", "    break"], []])
+        body = [*stop, *body, *more] if numbers.random() < 0.3 else [*body, *more, *stop]
+        end = ["return out"]
+    start = ["t = rng.laplace(scale=2 / eps)", "out = []", f"left = {numbers.choice(['N', '1', '2'])}"]
+    lines = [line for line in start if "out" in " ".join(body) or "out" not in line]
+    return [*lines, "for i, x in enumerate(q):", *(f"    {line}" for line in body), *end]
+
+
 def _vector(numbers: random.Random, parameters: dict[str, Any]) -> list[str]:
     scale = numbers.choice(["1 / eps", "2 / eps"])
     bodies = [[f"return q + rng.laplace(scale={scale})"]]
@@ -212,6 +258,7 @@ KINDS: dict[str, Callable[[random.Random, dict[str, Any]], list[str]]] = {
     "accounts": _accounts,
     "literals": _literals,
     "cancelling": _cancelling,
+    "spelled": _spelled,
     "a vector": _vector,
     "dead code": _vector,  # of another generator's
 }

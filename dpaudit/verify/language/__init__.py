@@ -2,7 +2,7 @@
 
 from dpaudit.verify.language.doubles import rounded, wrong_scale
 from dpaudit.verify.language.outline import OutsideLanguage
-from dpaudit.verify.language.parse import read
+from dpaudit.verify.language.parse import read, read_source
 from dpaudit.verify.language.words import expression, text
 
-__all__ = ["OutsideLanguage", "expression", "read", "rounded", "text", "wrong_scale"]
+__all__ = ["OutsideLanguage", "expression", "read", "read_source", "rounded", "text", "wrong_scale"]

@@ -8,7 +8,12 @@ The reader (`parse`) leaves a plain form behind, so that those who work on it me
   `Branch` whose body is a `Stop`. A generator or list of answers has become the loop with `Emit`.
 - `len(out)` of the list of outputs has become a counter of its own, named "len(out)", set to 0 before the loop and
   raised by an assignment after each `Emit`.
-- The index of the largest of some noisy answers has become the loop `if index == 0 or y > best: ...`.
+- The index of the largest of some noisy answers has become the loop `if index == 0 or y > best: ...`, and so has a
+  search whose first largest is None or an infinity.
+- Several returns have become outputs of a list: a number or a symbol, or of a tuple one for each part. A return in the
+  loop sets "returned", which is asked after it. What stands behind `continue` has become the other arm of its branch.
+- A helper function has become expressions of the arguments, with "result" where its paths part; a name that is counted
+  down its start less "..._used", which counts up.
 - Constants of the function's module have become numbers.
 
 A path through a block is named by the decisions of the branches it meets, in order: "TF" takes the first and not the

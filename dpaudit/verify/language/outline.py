@@ -48,8 +48,7 @@ WORDS: dict[type[ast.AST], str] = {
     ast.Match: "match",
 }
 CURES: dict[type[ast.AST], str] = {
-    ast.Return: "keep the value in a variable, leave the loop by break, and return it as the last statement",
-    ast.Continue: "use if and else",
+    ast.Return: "return after the loop, or numbers and symbols in each place",
     ast.IfExp: "give the part a name first",
     ast.Assert: "put it first in the function",
     ast.Raise: "say what holds of the parameters by assert, first in the function",
@@ -106,11 +105,7 @@ def signature_of(function: ast.FunctionDef) -> Signature:
             raise OutsideLanguage(function.name, note.lineno, f"the annotation `{ast.unparse(note)}`", cure)
     if arguments.vararg or arguments.kwarg:
         raise OutsideLanguage(function.name, 1, "an open list of parameters", "name each parameter")
-    plain = [*arguments.posonlyargs, *arguments.args]
-    given: list[tuple[ast.arg, ast.expr | None]] = list(
-        zip(plain, [*[None] * (len(plain) - len(arguments.defaults)), *arguments.defaults], strict=True)
-    )
-    given += list(zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True))
+    given, plain = parameters_of(function), [*arguments.posonlyargs, *arguments.args]
     rng = generator_of(function, given)
     if rng is None or plain in ([], [rng]):
         raise OutsideLanguage(function.name, 1, "a signature without rng", "write f(data, rng, parameters)")
@@ -140,22 +135,28 @@ def signature_of(function: ast.FunctionDef) -> Signature:
     )
 
 
+def parameters_of(function: ast.FunctionDef) -> list[tuple[ast.arg, ast.expr | None]]:
+    """Every parameter with its default."""
+    plain, by_name = [*function.args.posonlyargs, *function.args.args], function.args.kwonlyargs
+    missing = [None] * (len(plain) - len(function.args.defaults))
+    return list(zip([*plain, *by_name], [*missing, *function.args.defaults, *function.args.kw_defaults], strict=True))
+
+
 def generator_of(function: ast.FunctionDef, arguments: Sequence[tuple[ast.arg, ast.expr | None]]) -> ast.arg | None:
     """The parameter that is the generator: the one that a run gives it to, or whose draws are taken; else the second.
 
     One with a default is the generator only where a run replaces it.
     """
-    calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
-    draws = [each for each in calls if isinstance(each, ast.Attribute) and each.attr in DRAWS]
-    drawn = {each.value.id for each in draws if isinstance(each.value, ast.Name)}
+    draws = [node for node in ast.walk(function) if isinstance(node, ast.Attribute) and node.attr in DRAWS]
+    drawn = {node.value.id for node in draws if isinstance(node.value, ast.Name)}
     plain = [each for each, default in arguments if default is None]
     absent = [each for each, default in arguments if default is None or ast.unparse(default) == "None"]
-    named = [each for each in absent if each.arg == "rng"]
-    noted = [each for each in absent if each.annotation and re.search(r"\bGenerator\b", ast.unparse(each.annotation))]
-    called = [each for each in absent[1:] if each.arg in ("gen", "generator") and each.annotation is None]
-    used = [each for each in plain if each.arg in drawn or each.arg == "random_state"]
-    ordered = [*named, *noted, *called, *used, *plain[1:2]]
-    return ordered[0] if ordered else None
+    notes = {each.arg: ast.unparse(each.annotation) if each.annotation else "" for each in absent}
+    ordered = [each for each in absent if each.arg == "rng"]
+    ordered += [each for each in absent if re.search(r"\bGenerator\b", notes[each.arg])]
+    ordered += [each for each in absent[1:] if each.arg in ("gen", "generator") and not notes[each.arg]]
+    ordered += [each for each in plain if each.arg in drawn or each.arg == "random_state"]
+    return next(iter([*ordered, *plain[1:2]]), None)
 
 
 def literal(node: ast.Constant) -> Fraction | None:
@@ -231,15 +232,20 @@ def outline_of(function: ast.FunctionDef, signature: Signature) -> Outline:
     first = next((place for place, each in enumerate(body) if not isinstance(each, ast.Assert)), len(body))
     asserts = [each for each in body[:first] if isinstance(each, ast.Assert)]
     body = [part for statement in body[first:] for part in _unfolded(statement)]
-    if not body or not isinstance(body[-1], ast.Return) or body[-1].value is None:
+    if not any(isinstance(part, ast.Return) and part.value for each in body for part in ast.walk(each)):
         line = body[-1].lineno if body else function.lineno
         raise OutsideLanguage(function.name, line, "an end without a result", "end the function with `return output`")
+    last = body[-1]
+    if isinstance(last, ast.Return) and last.value:
+        body.pop()
+    else:
+        last = _at(ast.Return(value=ast.Constant(None)), last)
     places = [place for place, statement in enumerate(body) if isinstance(statement, ast.For | ast.While)]
     if len(places) > 1:
-        cure = "there may be one loop, over the answers"
+        cure = "do its work in the first loop: there may be one, over the answers"
         raise OutsideLanguage(function.name, body[places[1]].lineno, "a second loop", cure)
     if not places:
-        return Outline(tuple(asserts), tuple(body[:-1]), None, (), body[-1])
+        return Outline(tuple(asserts), tuple(body), None, (), last)
     place = places[0]
     lengths = []
     for part in body[:place]:
@@ -247,7 +253,7 @@ def outline_of(function: ast.FunctionDef, signature: Signature) -> Outline:
             case ast.Assign(targets=[ast.Name(id=name), *_], value=value) if is_length(value, signature.data):
                 lengths += [name] * (assigned(function)[name] == 1)
     loop = _loop(body[place], lengths, function.name, signature.data)
-    return Outline(tuple(asserts), tuple(body[:place]), loop, tuple(body[place + 1 : -1]), body[-1])
+    return Outline(tuple(asserts), tuple(body[:place]), loop, tuple(body[place + 1 :]), last)
 
 
 def is_length(node: ast.expr, data: str, names: Sequence[str] = ()) -> bool:
@@ -331,9 +337,9 @@ def _raises(statement: ast.stmt, counter: str) -> bool:
 def _unfolded(statement: ast.stmt) -> list[ast.stmt]:
     """A statement with a comprehension as the loop and what is left of it."""
     match statement:
-        case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp() as listed):
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp() | ast.DictComp() as listed):
             return _as_loop(name, listed, statement)
-        case ast.Return(value=ast.ListComp() as listed):
+        case ast.Return(value=ast.ListComp() | ast.DictComp() as listed):
             pass
         case ast.Return(
             value=ast.Call(
@@ -352,14 +358,19 @@ def _unfolded(statement: ast.stmt) -> list[ast.stmt]:
     return [*_as_loop(UNNAMED, listed, statement), _at(ast.Return(value=_name(UNNAMED, statement)), statement)]
 
 
-def _as_loop(name: str, listed: ast.ListComp | ast.GeneratorExp, statement: ast.stmt) -> list[ast.stmt]:
+def _as_loop(name: str, listed: ast.ListComp | ast.GeneratorExp | ast.DictComp, statement: ast.stmt) -> list[ast.stmt]:
     itself = any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(listed))
     if len(listed.generators) != 1 or listed.generators[0].is_async or itself:
         return [statement]  # which no rule reads
     generator = listed.generators[0]
-    empty = ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=ast.List(elts=[], ctx=ast.Load()))
-    append = ast.Attribute(value=_name(name, listed), attr="append", ctx=ast.Load())
-    inner: ast.stmt = ast.Expr(value=_at(ast.Call(func=_at(append, listed), args=[listed.elt], keywords=[]), listed))
+    if isinstance(listed, ast.DictComp):
+        place = ast.Subscript(value=_name(name, listed), slice=listed.key, ctx=ast.Store())
+        inner: ast.stmt = ast.Assign(targets=[_at(place, listed)], value=listed.value)
+    else:
+        append = ast.Attribute(value=_name(name, listed), attr="append", ctx=ast.Load())
+        inner = ast.Expr(value=_at(ast.Call(func=_at(append, listed), args=[listed.elt], keywords=[]), listed))
+    start = ast.Dict([], []) if isinstance(listed, ast.DictComp) else ast.List([], ast.Load())
+    empty = ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=start)
     for test in reversed(generator.ifs):
         inner = ast.If(test=test, body=[_at(inner, listed)], orelse=[])
     loop = ast.For(target=generator.target, iter=generator.iter, body=[_at(inner, listed)], orelse=[])
@@ -374,11 +385,10 @@ def _at(node: Node, place: ast.AST) -> Node:
     return ast.fix_missing_locations(ast.copy_location(node, place))
 
 
-def unreadable(function: str, node: ast.AST) -> OutsideLanguage:
-    """The error for a piece of Python that no rule of the language reads."""
+def unreadable(node: ast.AST) -> tuple[str, str]:
+    """What to call a piece of Python that no rule of the language reads, and what to do about it."""
     name = type(node).__name__.lower()
     construct = WORDS.get(type(node), name if iskeyword(name) else None)
     if construct is None:
         construct = f"`{ast.unparse(node).splitlines()[0]}`" if isinstance(node, ast.expr | ast.stmt) else "this"
-    cure = CURES.get(type(node), "write the mechanism without it")
-    return OutsideLanguage(function, getattr(node, "lineno", 1), construct, cure)
+    return construct, CURES.get(type(node), "write the mechanism without it")

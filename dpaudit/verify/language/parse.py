@@ -1,10 +1,11 @@
 """The reader: from the source of a mechanism to the tree that provers work on, or a refusal.
 
-The language is a small part of Python. One function f(data, rng, parameters); preconditions by `assert`, first;
-numbers by + - * /, where at most one factor is not public; draws of rng.laplace, exponential, gumbel and normal with a
-public scale; one loop over the answers (for, while with an index, or a comprehension); if, break; counters and
-variables; one list or dictionary of outputs; one return, last. Anything else in a mechanism is refused by name, and so
-is everything whose meaning would have to be guessed.
+The language is a small part of Python. One function f(data, rng, parameters), or a method; preconditions by `assert`,
+first, or by `raise`; numbers by + - * /, where at most one factor is not public; draws of rng.laplace, exponential,
+gumbel and normal with a public scale; functions of the module, without loops; one loop over the answers (for, while
+with an index, or a comprehension); if, break, continue; counters and variables; one list or dictionary of outputs, or
+several returns of numbers and symbols. Anything else in a mechanism is refused by name, and so is everything whose
+meaning would have to be guessed.
 """
 
 import ast
@@ -15,9 +16,10 @@ from typing import Any
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language import nodes
-from dpaudit.verify.language.facts import bindings, is_whole, largest, parts, statements, used
+from dpaudit.verify.language.facts import bindings, is_whole, largest, parts, reads, statements, used
 from dpaudit.verify.language.outline import (
     RESERVED,
+    UNNAMED,
     Loop,
     Outline,
     assigned,
@@ -25,7 +27,6 @@ from dpaudit.verify.language.outline import (
     number_in,
     outline_of,
     signature_of,
-    unreadable,
 )
 from dpaudit.verify.language.source import ReadSource, read_names, source_of
 from dpaudit.verify.language.values import (
@@ -38,21 +39,60 @@ from dpaudit.verify.language.values import (
     names_of,
     number,
     of_parameters,
+    restricts,
     value,
 )
+
+JUMPS = (ast.Return, ast.Break, ast.Continue, ast.Raise)
+STOP = "break"  # what a return in the loop is, where the same is returned after it
 
 
 def block(names: Names, statements: Sequence[ast.stmt], *, outermost: bool = False) -> nodes.Block:
     """The plain form of some statements; `outermost` where they stand in no branch and no loop."""
     lowered: Lowered = []
     for place, node in enumerate(statements):
-        if isinstance(node, ast.Break) and names.part == "loop":
-            if place + 1 < len(statements):
-                raise names.error(statements[place + 1], "a statement after break", "it is never run: take it out")
-            lowered.append(nodes.Stop(node.lineno))
-        else:
-            lowered += _statement(names, node, outermost)
+        rest = statements[place + 1 :]
+        if rest and isinstance(node, JUMPS):
+            what = f"a statement after {type(node).__name__.lower()}"
+            raise names.error(rest[0], what, "it is never run: take it out")
+        match node:
+            case ast.Break() if names.part == "loop":
+                lowered.append(nodes.Stop(node.lineno))
+            case ast.Continue() if names.loop is not None and names.part == "loop":
+                if names.loop.counter is not None:
+                    raise names.error(node, f"continue, which leaves {names.loop.counter} as it is,", "use if and else")
+            case ast.Return(value=given) if names.returned is not None or names.loop is not None:
+                lowered += _left(names, node, given or ast.copy_location(ast.Constant(None), node))
+            case ast.If() if restricts(names, node, always=outermost and names.part == "before"):
+                return (*lowered, *block(names, [*node.orelse, *rest], outermost=outermost))
+            case ast.If() if rest and _leaves(node, ast.Continue if names.part == "loop" else ast.Return):
+                arms = [
+                    arm if arm and isinstance(arm[-1], JUMPS) else [*arm, *rest] for arm in (node.body, node.orelse)
+                ]
+                names.copy(node, len(rest))
+                whole = ast.If(test=node.test, body=arms[0], orelse=arms[1])
+                return (*lowered, *_branch(names, ast.copy_location(whole, node)))
+            case _:
+                lowered += _statement(names, node, outermost)
     return tuple(lowered)
+
+
+def _leaves(node: ast.stmt, kind: type[ast.stmt]) -> bool:
+    return any(isinstance(part, kind) for part in ast.walk(node))
+
+
+def _left(names: Names, node: ast.Return, given: ast.expr) -> Lowered:
+    """One of several returns: each part of its value is an output; in the loop, a break."""
+    if names.part == "before" and names.loop is not None:
+        raise names.error(node, "a return before the loop", "return after it")
+    stop: Lowered = [nodes.Stop(node.lineno)] if names.part == "loop" else []
+    if names.returned == STOP:
+        return stop
+    outputs = given.elts if isinstance(given, ast.Tuple) else [given]
+    if isinstance(given, ast.List) or outputs != [given] and len(outputs) == 1:
+        raise names.error(node, f"`{ast.unparse(node)}` beside another return", "return its parts")
+    lowered = [part for each in outputs for part in emitted(names, each, None, node.lineno)]
+    return [*lowered, nodes.Assign(str(names.returned), ONE, node.lineno), *stop] if stop else lowered
 
 
 def emitted(names: Names, node: ast.expr, key: nodes.Expression | None, line: int) -> Lowered:
@@ -101,13 +141,15 @@ def _statement(names: Names, node: ast.stmt, outermost: bool) -> Lowered:
             return _set(names, target, given, node, outermost)
         case ast.AugAssign(target=ast.Name(id=name)) if name != names.container:
             return _raised(names, name, node)
+        case ast.AugAssign(op=ast.Add(), value=ast.List(elts=parts)) if not names.keyed:
+            return [part for each in parts for part in emitted(names, each, None, node.lineno)]
         case ast.If():
             return _branch(names, node)
         case ast.Expr(
             value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[given], keywords=[])
         ) if name == names.container and not names.keyed:
             return emitted(names, given, None, node.lineno)
-    raise unreadable(names.function, node)
+    raise names.unreadable(node)
 
 
 def _branch(names: Names, node: ast.If) -> Lowered:
@@ -138,7 +180,7 @@ def _set(names: Names, target: ast.expr, given: ast.expr, node: ast.stmt, outerm
             if place != nodes.Index():
                 raise names.error(node, f"the key `{ast.unparse(key)}`", "outputs are kept by the loop's index")
             return emitted(names, given, place, node.lineno)
-    raise unreadable(names.function, node)
+    raise names.unreadable(node)
 
 
 def _assigned(names: Names, name: str, given: ast.expr, node: ast.stmt, outermost: bool) -> Lowered:
@@ -157,6 +199,9 @@ def _assigned(names: Names, name: str, given: ast.expr, node: ast.stmt, outermos
         names.forget(name)
         return [nodes.Assign(name, ONE if given.value else ZERO, node.lineno)]
     lowered: Lowered = []
+    start = names.start_of(given)
+    if start is not None and outermost and names.part == "before":
+        return [nodes.Assign(name, start, node.lineno)]
     if name in names.conditions:
         names.holding[name] = condition(names, given, lowered)
         return lowered
@@ -165,6 +210,10 @@ def _assigned(names: Names, name: str, given: ast.expr, node: ast.stmt, outermos
         then, otherwise = (tuple(_assigned(names, name, arm, node, False)) for arm in (given.body, given.orelse))
         return [*lowered, nodes.Branch(test, then, otherwise, node.lineno)]
     expression = value(names, given, lowered)
+    counted = names.times[name] == 1 + names.steps[name] > 1 and expression != ZERO
+    if counted and outermost and names.part == "before" and of_parameters(expression):
+        names.down[name] = expression, names.made(f"{name}_used")
+        return [nodes.Assign(names.down[name][1].name, ZERO, node.lineno)]
     if outermost and names.times[name] == 1 and (of_parameters(expression) or expression == nodes.Length()):
         names.public[name] = expression
         return []
@@ -188,13 +237,19 @@ def _chained(names: Names, node: ast.Assign) -> Lowered:
 def _raised(names: Names, name: str, node: ast.AugAssign) -> Lowered:
     """name += given, and the like."""
     if name in names.flags or name in names.conditions or names.loop and name == names.loop.counter:
-        raise unreadable(names.function, node)
+        raise names.unreadable(node)
+    match node.value, node.op:
+        case ((ast.Call(ast.Name("int"), [inner], []) | inner), ast.Add() | ast.Sub()) if is_condition(names, inner):
+            one = ast.copy_location(ast.AugAssign(node.target, node.op, ast.Constant(1)), node)
+            return _branch(names, ast.copy_location(ast.If(inner, [one], []), node))
+    if name in names.down:
+        steps = names.down[name][1]
+        names.forget(steps.name)
+        more = names.computed(node, "+", steps, value(names, node.value, None))
+        return [nodes.Assign(steps.name, more, node.lineno)]
     old = ast.copy_location(ast.Name(id=name, ctx=ast.Load()), node)
-    lowered: Lowered = []
     whole = ast.copy_location(ast.BinOp(left=old, op=node.op, right=node.value), node)
-    expression = number(names, whole, lowered)
-    names.forget(name)
-    return [*lowered, nodes.Assign(name, expression, node.lineno)]
+    return _assigned(names, name, whole, node, False)
 
 
 def _opened(names: Names, name: str, given: ast.expr, node: ast.stmt, outermost: bool) -> Lowered:
@@ -216,10 +271,6 @@ def returned(names: Names, node: ast.Return) -> tuple[Lowered, tuple[nodes.Expre
             result = [_part(names, element, lowered) for element in elements]
         case ast.Dict(keys=[ast.expr() as key], values=[element]):
             result = [number(names, key, lowered), _part(names, element, lowered)]
-        case ast.IfExp():
-            result = _emitted(names, given, lowered)
-        case _ if is_condition(names, given):
-            result = _emitted(names, given, lowered)
         case _:
             result = [_part(names, given, lowered)]
     if result.count(nodes.Emitted()) > 1:
@@ -238,6 +289,42 @@ def finished(names: Names, program: nodes.Program) -> nodes.Program:
     return _emitting(program, lambda emit: ())
 
 
+def started(program: nodes.Program) -> nodes.Program:
+    """The program where names that hold None or an infinity at first are set at the first answer, without a test.
+
+    Nothing is computed of them before, used or not.
+    """
+    starts = {name: value.name for name, value in bindings(program.before) if isinstance(value, nodes.Symbol)}
+    known: nodes.Block = ()
+    for place, branch in enumerate(program.loop or ()):
+        if isinstance(branch, nodes.Branch) and (test := _first(branch.condition, starts)) is not None:
+            set_at = {each.target: each.line for each in branch.then if isinstance(each, nodes.Assign)}
+            early = [part for each in statements((*known, *branch.then)) for part in used(each)]
+            last, tested = max(set_at.values(), default=0), list(parts(branch.condition))
+            early += [each for each, line in program.operations if line <= last and each not in tested]
+            stops = any(isinstance(each, nodes.Stop) for each in statements(known))
+            if starts.keys() <= set_at.keys() and not starts.keys() & reads(*early) and not stops:
+                loop = (*known, replace(branch, condition=test), *(program.loop or ())[place + 1 :])
+                zeros = {name: nodes.Assign(name, ZERO, branch.line) for name in starts}
+                before = (zeros.get(getattr(each, "target", ""), each) for each in program.before)
+                return replace(program, before=tuple(before), loop=loop)
+        known = (*known, branch)
+    return program
+
+
+def _first(test: nodes.Expression, starts: Mapping[str, str]) -> nodes.Expression | None:
+    """A test that holds at the first answer, as one that says so; None where it may not hold then."""
+    first, (head, *others) = nodes.Compared("==", nodes.Index(), ZERO), getattr(test, "parts", (test,))
+    if isinstance(test, nodes.Any | nodes.Compared):
+        match head:
+            case nodes.Compared("==", nodes.Variable(name), nodes.Symbol("None")) if starts.get(name) == "None":
+                return nodes.Any((first, *others)) if others else first
+            case nodes.Compared(order, left, nodes.Variable(name)) if not others and not reads(left) & starts.keys():
+                if (order[0], starts.get(name)) in ((">", "-inf"), ("<", "inf")):
+                    return nodes.Any((first, test))
+    return None
+
+
 def emits(block: nodes.Block) -> list[nodes.Emit]:
     """All statements of a block, at any depth, that add an output."""
     return [statement for statement in statements(block) if isinstance(statement, nodes.Emit)]
@@ -253,14 +340,6 @@ def _part(names: Names, node: ast.expr, lowered: Lowered) -> nodes.Expression:
             return nodes.Emitted()
     symbol = symbol_of(names, node)
     return symbol if symbol is not None else number(names, node, lowered)
-
-
-def _emitted(names: Names, node: ast.expr, lowered: Lowered) -> list[nodes.Expression]:
-    """A result that depends on a condition: one output, emitted in one branch or the other."""
-    if names.container is not None:
-        raise names.error(node, f"`return {ast.unparse(node)}`", "return the list of outputs, or use if before")
-    lowered += emitted(names, node, None, node.lineno)
-    return [nodes.Emitted()]
 
 
 def _largest(names: Names, program: nodes.Program) -> nodes.Program:
@@ -340,8 +419,14 @@ def read(function: Callable[..., Any] | str, *, name: str | None = None) -> node
     >>> program.parameters, program.before[0].target, len(program.result)
     (('eps',), 'draw_1', 1)
     """
+    return read_source(function, name=name)[1]
+
+
+def read_source(function: Callable[..., Any] | str, *, name: str | None = None) -> tuple[ReadSource, nodes.Program]:
+    """The source of a mechanism and the tree that it is read as; the same errors."""
     try:
-        return _program(source_of(function, name))
+        source = source_of(function, name)
+        return source, _program(source)
     except RecursionError as error:
         raise InvalidSpec("the source of a mechanism must not nest so deeply") from error
 
@@ -350,27 +435,35 @@ def _program(source: ReadSource) -> nodes.Program:
     definition, text = source.definition, source.text
     signature = signature_of(definition)
     outline = outline_of(definition, signature)
-    names = names_of(definition, signature, _constants(source), outline.loop)
+    names = names_of(source, signature, _constants(source), outline.loop)
     preconditions = []
     for node in outline.asserts:
         preconditions.append(test := condition(names, node.test, None))
         if any(isinstance(part, nodes.Variable | nodes.Answer | nodes.Index) for part in parts(test)):
             raise names.error(node, f"`{ast.unparse(node)}`", "assert what holds of the public parameters")
-    before = block(names, outline.before, outermost=True)
-    loop = None
+    names.returned = _ways_out(names, outline)
+    several = names.returned not in (None, STOP)
+    last = [outline.result] if several else []
+    before = block(names, [*outline.before, *(last if outline.loop is None else [])], outermost=True)
+    loop, after, result = None, nodes.Block(), tuple[nodes.Expression, ...]((nodes.Emitted(),))
     if outline.loop is not None:
         loop = _loop(names, outline.loop)
         names.part = "after"
-    after = block(names, outline.after, outermost=True)
-    lowered, result = returned(names, outline.result)
-    before, after = (before, (*after, *lowered)) if loop is not None else ((*before, *lowered), ())
+        after = block(names, [*outline.after, *last], outermost=True)
+        if several and names.returned:
+            before = (nodes.Assign(names.returned, ZERO, outline.loop.line), *before)
+            ended = nodes.Compared("==", nodes.Variable(names.returned), ZERO)
+            after = (nodes.Branch(ended, after, (), outline.result.lineno),)
+    if not several:
+        lowered, result = returned(names, outline.result)
+        before, after = (before, (*after, *lowered)) if loop is not None else ((*before, *lowered), ())
     program = nodes.Program(
         definition.name,
         text,
         signature.data,
         signature.parameters,
         frozenset(),
-        tuple(preconditions),
+        (*preconditions, *names.preconditions),
         before,
         loop,
         after,
@@ -380,9 +473,24 @@ def _program(source: ReadSource) -> nodes.Program:
         tuple(names.operations),
     )
     check_read(names, outline, program)
-    program = finished(names, program)
+    program = finished(names, started(program))
     check(names, program)
     return replace(program, integers=whole_parameters(names, program))
+
+
+def _ways_out(names: Names, outline: Outline) -> str | None:
+    """What returns are where there are several: breaks, or outputs, and then a name for whether one is in the loop."""
+    loop, last = outline.loop.body if outline.loop is not None else (), outline.result
+    early = [part for node in loop for part in ast.walk(node) if isinstance(part, ast.Return)]
+    if early and not outline.after and all(ast.dump(each) == ast.dump(last) for each in early):
+        return STOP
+    others = outline.after if loop else outline.before
+    assert last.value is not None
+    chosen = isinstance(last.value, ast.IfExp) or is_condition(names, last.value)
+    if not (early or chosen or any(_leaves(each, ast.Return) for each in others)):
+        return None
+    names.container = UNNAMED
+    return names.made("returned").name if early else ""
 
 
 def _loop(names: Names, loop: Loop) -> nodes.Block:
@@ -421,7 +529,8 @@ def check_read(names: Names, outline: Outline, program: nodes.Program) -> None:
     `check` sees what is left in the end, and that is less: comparisons and lists that are not used are gone by then.
     """
     known = _bound(names, outline.before, frozenset())
-    assert known is not None  # there is no break before the loop
+    if known is None:  # every path has returned
+        return
     if outline.loop is not None:
         loop = outline.loop
         inside = known | {name for name in (loop.answer, loop.index) if name is not None}
@@ -429,8 +538,8 @@ def check_read(names: Names, outline: Outline, program: nodes.Program) -> None:
             _reads(names, guard, inside)
         _bound(names, loop.body, inside)
     known = _bound(names, outline.after, known)  # the loop may end at once: what it sets may not be set
-    assert known is not None
-    _reads(names, outline.result, known)
+    if known is not None:
+        _reads(names, outline.result, known)
     if names.keyed:
         outside = [*emits(program.before), *emits(program.after)]
         if outside:
@@ -444,6 +553,12 @@ def check(names: Names, program: nodes.Program) -> None:
     for statement in statements(program.body):
         if isinstance(statement, nodes.Assign) and statement.target in RESERVED:
             raise names.error(statement.line, f"a variable named {statement.target}", "give it another name")
+        inside = (part for expression in used(statement) for part in parts(expression))
+        for symbol in (
+            part for part in inside if isinstance(part, nodes.Symbol) and not isinstance(statement, nodes.Emit)
+        ):
+            cure = "set all names that start with it at the first answer, in one `if best is None or y > best:`"
+            raise names.error(statement.line, f"{symbol.name} as a number", cure)
     _outputs(names, program)
     wholes = largest(bindings(program.body), partial(_is_int, parameters=names.wholes))
     for expression, line, text in names.must_be_whole:
@@ -491,7 +606,10 @@ def _bound(names: Names, statements: Sequence[ast.stmt], known: frozenset[str]) 
                 if not going:
                     return None
                 known = frozenset.intersection(*going)
-            case ast.Break():
+            case ast.Break() | ast.Continue() | ast.Raise():
+                return None
+            case ast.Return():
+                _reads(names, statement, known)
                 return None
             case ast.AugAssign(target=ast.Name(id=name) as target):
                 _reads(names, ast.copy_location(ast.Name(id=name, ctx=ast.Load()), target), known)

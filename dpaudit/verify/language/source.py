@@ -23,7 +23,7 @@ import textwrap
 import types
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -118,10 +118,7 @@ def _meanings(tree: ast.Module) -> dict[str, ast.FunctionDef | ast.expr | str]:
     known: dict[str, ast.FunctionDef | ast.expr | str] = {}
     for node in tree.body:
         match node:
-            case (
-                ast.Assign(targets=[ast.Name(id=name)], value=ast.expr() as value)
-                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
-            ) if _is_constant(value):
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_constant(value):
                 if isinstance(known.get(name), ast.expr):
                     raise InvalidSpec(f"the constant {name} must be set once in the source, it is set again")
                 known[name] = value
@@ -185,72 +182,63 @@ def _without_object(method: types.FunctionType, owner: object) -> tuple[Written,
 
     Where a generator is used, every method takes it as a parameter in the place of the object.
     """
-    if type(owner).__getattribute__ is not object.__getattribute__:
+    if type(owner).__getattribute__ not in (object.__getattribute__, type.__getattribute__):
         raise InvalidSpec(f"the attributes of a {type(owner).__name__} are looked up by a method of its own")
-    values, methods = dict[str, Any](), {"": _written(method)}  # of each attribute
+    values, methods = dict[str, Any](), {"": _written(method)}
     waiting = [methods[""][1]]
     while waiting:
         definition = waiting.pop()
         for node in _attributes(definition):
-            value = values[node.attr] = inspect.getattr_static(owner, node.attr, ...)
-            own = node.attr in getattr(owner, "__dict__", ())  # a function that an object has by itself is no method
-            function = value.fget if type(value) is property else getattr(value, "__func__", value)
-            if type(function) is types.FunctionType and function.__globals__ is method.__globals__ and not own:
-                if node.attr not in methods:
-                    methods[node.attr] = _written(function)
-                    waiting += [methods[node.attr][1]] if type(value) is not staticmethod else []
-                continue
-            if type(value) is types.MemberDescriptorType:  # of __slots__
-                value = values[node.attr] = getattr(owner, node.attr, ...)
-            if not (_constant(value) or _is_generator(value)) or not isinstance(node.ctx, ast.Load):
+            value = inspect.getattr_static(owner, node.attr, ...)
+            own = isinstance(owner, type) or node.attr in getattr(owner, "__dict__", ())  # is no method
+            if type(value) is types.FunctionType and value.__globals__ is method.__globals__ and not own:
+                methods[node.attr] = methods.get(node.attr) or _written(value)
+                waiting += [] if node.attr in values else [methods[node.attr][1]]
+            elif type(value) is types.MemberDescriptorType:  # of __slots__
+                value = getattr(owner, node.attr, ...)
+            values[node.attr] = value
+            plain = node.attr in methods or _constant(value) or _is_generator(value)
+            if not (plain and isinstance(node.ctx, ast.Load)):
                 cure = "of its object a method may read numbers, texts and a generator, and call other methods"
                 raise OutsideLanguage(definition.name, node.lineno, f"`{ast.unparse(node)}`", cure)
     drawn = [name for name, value in values.items() if _is_generator(value)]
     words = {name: "rng" if name in drawn else f"self_{name}" for name in values}
     names = {name for _, each in methods.values() for name in read_names(each) | local_names(each)}
-    if taken := sorted({*words.values()} & (names | method.__globals__.keys() - {"rng"})):
-        raise OutsideLanguage(method.__name__, 1, f"a variable named {taken[0]}", "give it another name")
-    if len(drawn) > 1:
-        raise OutsideLanguage(method.__name__, 1, f"{' and '.join(drawn)} of one object", "draw from one generator")
+    taken = Counter(words.values()) + Counter(names | method.__globals__.keys() - {"rng"})
+    if twice := sorted(word for word in words.values() if taken[word] > 1):
+        raise OutsideLanguage(method.__name__, 1, f"{twice[0]} in two meanings", "give one of them another name")
     found: dict[str, Meaning] = {words[name]: _constant(values[name]) for name in values.keys() - {*methods, *drawn}}
-    for name, (text, definition) in methods.items():
-        own_name = "" if type(values.get(name)) is staticmethod else _own(definition)
-        found[words.get(name, "")] = _as_function(text, own_name, words.get(name, definition.name), values, words)
-    return found.pop(""), found  # type: ignore[return-value]
+    found |= {
+        words[name]: _as_function(written, words[name], words, methods) for name, written in methods.items() if name
+    }
+    return _as_function(methods[""], methods[""][1].name, words, methods), found
 
 
 def _is_generator(value: object) -> bool:
     return type(value) is getattr(sys.modules.get("numpy.random"), "Generator", None)
 
 
-def _own(method: ast.FunctionDef) -> str:
-    """The name of a method for its object."""
-    return next((each.arg for each in (*method.args.posonlyargs, *method.args.args)), "")
-
-
 def _attributes(method: ast.FunctionDef) -> list[ast.Attribute]:
     """What a method uses of its object."""
+    first = [each.arg for each in (*method.args.posonlyargs, *method.args.args)][:1]
     inside = [part for part in ast.walk(method) if isinstance(part, ast.Attribute)]
-    return [part for part in inside if isinstance(part.value, ast.Name) and part.value.id == _own(method)]
+    return [part for part in inside if isinstance(part.value, ast.Name) and part.value.id in first]
 
 
-def _as_function(text: str, own: str, name: str, values: Mapping[str, Any], words: Mapping[str, str]) -> Written:
+def _as_function(written: Written, name: str, words: Mapping[str, str], methods: Collection[str]) -> Written:
     """The text of a method as that of a function, on the same lines; rng is its first parameter if it is a word."""
+    text, before = written
+    own = next((each.arg for each in (*before.args.posonlyargs, *before.args.args)), "")
     rng = "rng" if "rng" in words.values() else ""
 
     def spelled(found: re.Match[str]) -> str:
-        attribute, opening, closing = found.groups("")
-        value, word = values.get(attribute), words.get(attribute, "")
-        if type(value) is types.FunctionType and opening:
-            return f"{word}({rng}{', ' if rng and not closing else ''}"
-        plain = type(value) is not types.FunctionType and word
-        return f"{word}{f'({rng})' if type(value) is property else ''}{opening}" if plain else found[0]
+        if found[1] not in words or found[1] in methods and not found[2]:
+            return found[0]
+        return f"{words[found[1]]}{found[2]}{rng and rng + ', ' if found[1] in methods else ''}"
 
-    before = _definition(text)
     text = re.sub(r"(def\s+)\w+", rf"\g<1>{name}", text, count=1)
-    if own:
-        text = re.sub(rf"(\(\s*){own}\b(\s*,|)", lambda found: f"{found[1]}{rng and rng + found[2]}", text, count=1)
-        text = re.sub(rf"(?<![\w.]){own}\.(\w+)(\()?(?=(\s*\))?)", spelled, text)
+    text = re.sub(rf"(\(\s*){own}\b(\s*,|)", lambda found: f"{found[1]}{rng and rng + found[2]}", text, count=1)
+    text = re.sub(rf"(?<![\w.]){own}\.(\w+)(\(|)", spelled, text)
     function = _definition(text)
     if own in read_names(function) | local_names(function) or _constants(function) != _constants(before):
         raise OutsideLanguage(before.name, 1, f"{own} itself", "read its attributes, where they are used")
@@ -382,7 +370,8 @@ def _source(head: Written, look: Callable[[str], Meaning]) -> ReadSource:
         cure = "give one of them another name"
         raise OutsideLanguage(definition.name, 1, f"{word} of the module beside a variable of this name", cure)
     parts = [text.rstrip() + "\n", *(f"{lines.rstrip()}\n" for lines, _ in functions.values())]
-    lines = [_import(name, modules[name]) for name in sorted(modules)]
+    homes = {name: module.rpartition(".")[::2] for name, module in sorted(modules.items())}
+    lines = [f"{home and f'from {home} '}import {inner} as {name}" for name, (home, inner) in homes.items()]
     lines += [f"{name} = {ast.unparse(constants[name])}" for name in sorted(constants)]
     text = "\n\n".join([*parts, "\n".join(lines) + "\n"] if lines else parts)
     tree = _parsed(text)
@@ -396,12 +385,6 @@ def _source(head: Written, look: Callable[[str], Meaning]) -> ReadSource:
         {name: node for name, node in known.items() if isinstance(node, ast.FunctionDef)},
         {name: module for name, module in known.items() if isinstance(module, str)},
     )
-
-
-def _import(name: str, module: str) -> str:
-    outer, _, inner = module.rpartition(".")
-    start, bare = (f"from {outer} import {inner}", inner) if outer else (f"import {module}", module)
-    return start if bare == name else f"{start} as {name}"
 
 
 def _lines(text: str, node: ast.FunctionDef) -> str:

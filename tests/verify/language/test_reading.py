@@ -25,7 +25,13 @@ from tests.verify.interpreter import Noise, as_output, run
 
 HELD = {case.name: case.function for case in (*PROGRAMS.values(), *FAMILY.values())}
 PARAMETERS = {"eps": Fraction(1), "N": 2, "T": 1, "M": 2, "c": 2, "epsilon": Fraction(1), "threshold": Fraction(1, 2)}
-PARAMETERS |= {"sensitivity": Fraction(1), "shift": Fraction(2), "mu": Fraction(1), "delta": Fraction(1, 8)}
+PARAMETERS |= {
+    "sensitivity": Fraction(1),
+    "shift": Fraction(2),
+    "mu": Fraction(1),
+    "delta": Fraction(1, 8),
+    "reach": Fraction(2),
+}
 
 
 def answers_for(program: nodes.Program, numbers: random.Random, most: int = 6) -> Any:
@@ -38,14 +44,14 @@ def same(function: Callable[..., Any], source: object = None, runs: int = 60) ->
     """Compares the function with its reading; the number of different outputs that were seen."""
     program = read(source or function)  # type: ignore[arg-type]
     assert read(program.source) == read(program.source, name=program.name) == program
-    assert program.parameters == tuple(inspect.signature(function).parameters)[2:]
+    assert program.parameters == tuple(each for each in inspect.signature(function).parameters if each != "rng")[1:]
     given = {name: PARAMETERS[name] for name in program.parameters}
     seen = set()
     for seed in range(runs):
         answers, plain, read_back = answers_for(program, random.Random(seed + 1000)), Noise(seed), Noise(seed)
-        expected = as_output(function(answers, plain, **given))
+        expected = as_output(function(answers, rng=plain, **given))
         found = run(program, answers, given, read_back)
-        if program.loop is None and isinstance(found, tuple) and not isinstance(expected, tuple):
+        if found == (expected,):
             (found,) = found  # a choice is read as a list with one output
         if isinstance(found, tuple) and found and expected == (found,):
             (expected,) = expected  # {winner: value} is read as (winner, value)
@@ -165,6 +171,75 @@ def f(q, rng, eps):
         if len(out) == 2:
             break
     return out
+""",
+    "a return in the loop": """
+def f(q, rng, eps, T):
+    t = T + rng.laplace(scale=2 / eps)
+    for i, x in enumerate(q):
+        y = x + rng.laplace(scale=4 / eps)
+        if y > t + 2:
+            return i, y - t
+        elif y > t:
+            return i
+    if t > 1:
+        return "high"
+""",
+    "a list that is returned early, and continue": """
+def f(q, rng, eps, N):
+    if eps <= 0 or N < 1:
+        raise ValueError(f"eps is {eps}")
+    left = N
+    out = []
+    for x in q:
+        if left == 0:
+            return out
+        if not above(x, 0, rng, 2 / eps):
+            out += [None, left]
+            continue
+        out.append("first" if left > 1 else "last")
+        left -= 1
+    return out
+
+def above(x, t, generator, scale=1):
+    y = x + generator.laplace(0, scale)
+    return t <= y
+""",
+    "a search that starts with nothing": """
+def f(q, rng, eps, *, T):
+    best, winner = -math.inf, None
+    clipped = 0
+    for i in range(len(q)):
+        y = noisy(q[i], rng, b=checked(1 / eps))
+        clipped += int(y >= T)
+        if y > best:
+            best, winner = y, i
+    return winner, clipped
+
+def noisy(x, rng, b, most=1.5):
+    scale = b / 2
+    x = 2 * x
+    if x > most:
+        return most + rng.laplace(scale=scale)
+    return x - rng.exponential(scale)
+
+def checked(scale):
+    if scale <= 0:
+        raise ValueError("a scale is above 0")
+    return scale
+
+import math
+""",
+    "yes or no": """
+def f(q, eps, *, rng=None):
+    if q + rng.laplace(scale=1 / eps) > 1:
+        if q > 0:
+            return "yes"
+    else:
+        return "no"
+""",
+    "a dictionary": """
+def f(q, rng, eps):
+    return {i: x + rng.laplace(scale=1 / eps) for i, x in enumerate(q) if i != 1}
 """,
     "outputs before and after the loop": """
 def f(q, rng, eps):
@@ -295,7 +370,7 @@ def test_mutants_are_refused_or_read_as_python_runs_them(seed: int) -> None:
         for run_number in range(5):
             answers = answers_for(program, numbers, 5)
             plain, read_back = Noise(run_number), Noise(run_number)
-            expected = outcome(lambda: scope[program.name](answers, plain, **given))  # noqa: B023
+            expected = outcome(lambda: scope[program.name](answers, rng=plain, **given))  # noqa: B023
             found = outcome(lambda: run(program, answers, given, read_back))  # noqa: B023
             if isinstance(found, tuple) and found[:1] == ("refused",):
                 assert "must be above 0" in found[1] or "must keep what" in found[1]

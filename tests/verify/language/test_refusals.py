@@ -92,7 +92,7 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "rng handed on": (plain("return other(q, rng)"), 2, "the call `other(q, rng)`"),
     # conditions
     "a number as a condition": (plain("return 1 if q else 2"), 2, "`q` as a condition"),
-    "is None": (loop("if x is None:\n    break"), 4, "`x is None`"),
+    "is None": (loop("if x is None:\n    break"), 4, "None as a number"),
     "a comparison whose numbers changed": (
         loop("a = x > t\nt = x\nif a:\n    out.append(1)", before="t = 0"),
         7,
@@ -111,7 +111,7 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "a name for a flag and a comparison": (loop("a = x > 0\nif a:\n    break", before="a = False"), 3, "False as a"),
     # outputs
     "another list": (plain("a, b = [], []", "return a"), 2, "`a, b = ([], [])`"),
-    "a list that is extended": (loop("out += [x]"), 2, "`out = []`"),
+    "a list that is doubled": (loop("out.append(x)\nout += out"), 2, "`out = []`"),
     "an output that is read": (loop("out.append(x + out[0])"), 4, ""),
     "a list under another name": (loop("out.append(x)", after="other = out\nreturn other"), 5, "out as a number"),
     "the list twice": (loop("out.append(x)", after="return out, out"), 5, "the list of outputs twice"),
@@ -133,9 +133,25 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "the largest and the list": (loop("out.append(x)", after="return out, max(out)"), 1, "out beside its max"),
     "the largest symbol": (loop("out.append('a')", after="return max(out)"), 4, "the max of symbols"),
     # statements
-    "return in the loop": (loop("return x"), 4, "return before the end"),
+    "return in the loop beside a list": (loop("return x"), 2, "`out = []`"),
+    "return before the loop": (
+        plain("if eps > 1:", "    return 0", "for x in q:", "    pass", "return 1"),
+        3,
+        "a return before",
+    ),
+    "a tuple of one beside a number": (plain("if q > 0:", "    return (1,)", "return 1"), 3, "`return (1,)` beside"),
     "no return": (plain("pass"), 2, "an end without a result"),
-    "continue": (loop("if x > 0:\n    continue\nout.append(x)"), 5, "continue"),
+    "continue before the index is raised": (
+        plain("i = 0", "while i < len(q):", "    if i > 1:", "        continue", "    i += 1", "return 0"),
+        5,
+        "continue, which leaves i as it is,",
+    ),
+    "a statement after continue": (loop("if x > 0:\n    continue\n    out.append(x)"), 6, "a statement after continue"),
+    "so many paths": (
+        loop("\n".join(f"if x > {i}:\n    if x < {i}:\n        continue\n    t = {i}" for i in range(20))),
+        77,
+        "names for expressions that grow so long",
+    ),
     "a statement after break": (loop("if x > 0:\n    break\n    out.append(x)"), 6, "a statement after break"),
     "two loops": (plain("for x in q:", "    pass", "for x in q:", "    pass", "return 0"), 4, "a second"),
     "a loop in a loop": (loop("for y in q:\n    out.append(y)"), 4, "a loop in this place"),
@@ -168,7 +184,99 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "while without a start": (plain("while i < len(q):", "    i += 1", "return 0"), 2, "i set elsewhere"),
     "assert later": (plain("a = q", "assert eps > 0", "return a"), 3, "assert after the first lines"),
     "assert of the data": (plain("assert q > 0", "return q"), 2, "`assert q > 0`"),
-    "raise": (plain("if eps < 0:", "    raise ValueError", "return q"), 3, "raise"),
+    "raise": (plain("if q > 0:", "    pass", "else:", "    raise ValueError", "return q"), 5, "raise"),
+    "raise by the data": (
+        plain("if q < 0:", "    raise ValueError", "return q"),
+        3,
+        "an exception that answers or noise",
+    ),
+    "raise by what rounds": (
+        loop("if x > 0:\n    if 3 * eps > N:\n        raise ValueError\nout.append(x)"),
+        5,
+        "an exception that rounding may decide",
+    ),
+    # searches for the largest
+    "a start that is kept": (
+        plain(
+            "best = None",
+            "for x in q:",
+            "    if x > 0 and (best is None or x > best):",
+            "        best = x",
+            "return best",
+        ),
+        2,
+        "None as a number",
+    ),
+    "a start on the wrong side": (
+        plain("best = float('inf')", "for x in q:", "    if x > best:", "        best = x", "return best"),
+        2,
+        "inf as a number",
+    ),
+    "a start that is read before": (
+        plain(
+            "best = None",
+            "for x in q:",
+            "    a = best > 1",
+            "    if best is None or x > best:",
+            "        best = x",
+            "return best",
+        ),
+        2,
+        "None as a number",
+    ),
+    "a start that a way leaves": (
+        plain(
+            "w = None",
+            "for i, x in enumerate(q):",
+            "    if x > 9:",
+            "        break",
+            "    if w is None:",
+            "        w = i",
+            "return w",
+        ),
+        2,
+        "None as a number",
+    ),
+    # helper functions
+    "a call without an argument": (f"{plain('return g(q)')}\ndef g(x, y): return x", 2, "the call `g(q)`"),
+    "an argument twice": (f"{plain('return g(q, x=1)')}\ndef g(x, y): return x", 2, "the call `g(q, x=1)`"),
+    "a function that calls itself": (f"{plain('return g(q)')}\ndef g(x): return g(x)", 2, "the call `g(x)`"),
+    "a way without a value": (
+        f"{plain('return g(q)')}\ndef g(x):\n    if x > 0: return x",
+        2,
+        "a way to the end without",
+    ),
+    "a name without a value": (
+        f"{plain('return g(q)')}\ndef g(x):\n    if x > 0: y = x\n    return y",
+        2,
+        "the name y in `g(q)`",
+    ),
+    "a truth and a number": (
+        f"{plain('return g(q)')}\ndef g(x):\n    if x > 0: return x > 1\n    return x",
+        2,
+        "a comparison as a number in `g(q)`",
+    ),
+    "a number as a truth": (
+        f"{plain('return g(q)')}\ndef g(x):\n    if x: return x\n    return 1",
+        2,
+        "`x` as a condition",
+    ),
+    "a loop in a helper": (
+        f"{plain('return g(q)')}\ndef g(x):\n    for y in x: pass\n    return 1",
+        2,
+        "a loop in this place",
+    ),
+    "an answer of the caller": (
+        loop("out.append(g(x, i))") + "\ndef g(q, i): return q[i]",
+        4,
+        "`q[i]` in `g(x, i)`",
+    ),
+    "a call that may be skipped": (
+        f"{plain('return q > 0 and g(q, rng) > 0')}\ndef g(x, r): return x + r.laplace()",
+        2,
+        "`g(q, rng)` where and, or, or a chain",
+    ),
+    "a len of its own in a helper": (f"{plain('return g(q)')}\ndef g(len): return len", 1, "a variable named len in g"),
     "import": (plain("import math", "return q"), 2, "import"),
     "a lambda": (plain("g = lambda: 1", "return q"), 2, "a lambda"),
     "a nested comprehension": (plain("return [x + y for x in q for y in q]"), 2, ""),

@@ -45,26 +45,24 @@ class Released:
         self.other, self.data = doubled, [object()]
         self.second = np.random.default_rng(1)
 
-    @property
     def scale(self) -> float:
         return 1 / self.eps
 
-    @staticmethod
-    def doubled(x: float) -> float:
+    def doubled(self, x: float) -> float:
         return 2 * x
 
     def _noise(
         self,
         factor: float = 1.0,
     ) -> Any:
-        return self.rng.laplace(scale=self.scale * factor)
+        return self.rng.laplace(scale=self.scale() * factor)
 
     def release(self, q: Any) -> Any:
         # self.rng is its own
         return self.doubled(q) + self._noise() + self._noise(self.c) + self.bounds[1]
 
     def __call__(self, q: Any, rng: Any) -> Any:
-        return self.doubled(q) + rng.laplace(scale=self.scale)
+        return self.doubled(q) + rng.laplace(scale=self.scale())
 
     def stored(self, q: Any) -> Any:
         self.eps = 2
@@ -134,11 +132,11 @@ def test_a_source_stands_by_itself(what: str) -> None:
         ("stored", "line 2 of stored: `self.eps`"),
         ("given_away", "self itself"),
         ("of_an_object", "`self.data`"),
-        ("of_two", "second and rng of one object"),
+        ("of_two", "rng in two meanings"),
         ("unbound", "`self.other`"),
         ("not_called", "self itself"),
         ("shadowed", "self itself"),
-        ("taken", "a variable named self_eps"),
+        ("taken", "self_eps in two meanings"),
     ],
 )
 def test_what_a_method_may_not_do_with_its_object(name: str, message: str) -> None:

@@ -175,7 +175,7 @@ def derived(
     source = source_of(target.source, target.function)
     if target.check is not None:
         target.check()
-    if pair is not None and data != "records":
+    if pair is not None and adjacency in WAYS:
         answers_of_pair(pair)  # raises for numbers that round otherwise than doubles
     ways = WAYS.get(adjacency, (adjacency,))
     found = [derive(source, way, target.parameters, data=data, answers=answers) for way in ways]

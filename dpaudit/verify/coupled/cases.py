@@ -311,11 +311,12 @@ class Loops(Calls):
             self.turn_alone(node, entry, side) if entry is not MISSING else None
             for side, entry in ((False, first), (True, second))
         ]
+        for each in after:
+            self.facts.update({} if each is None else each[id(self.facts)][1])
         result: Contents = {}
         for key, (container, held) in before.items():
             if container is self.facts:
-                found = [each[key][1] for each in after if each is not None]
-                result[key] = container, {**held, **found[0], **found[-1]}
+                result[key] = container, dict(self.facts)
                 continue
             one, two = (each[key][1] if each is not None and key in each else held for each in after)
             result[key] = container, self.moved_contents(key, held, one, two)

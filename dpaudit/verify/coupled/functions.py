@@ -76,6 +76,10 @@ ALIKE = {
 KEEPS = frozenset(["array", "copy", "float64", "float", "float32", "tolist", "ravel", "astype", "flatten", "list", "tuple", "atleast_1d"])
 
 
+class KeyAxis(Axis):
+    """Names the keys of a dictionary."""
+
+
 class Calls(Values):
     """Calls, and attributes."""
 
@@ -259,7 +263,7 @@ class Calls(Values):
                 "values": lambda key, value: value,
                 "keys": lambda key, value: key,
             }[name]
-            return replace(self.of_keys(owner, part), axis=Axis())
+            return replace(self.of_keys(owner, part), axis=KeyAxis())
         found = self.run.plain(getattr(owner, name), *args, **kwargs)
         return list(found) if name in ("items", "keys", "values") else found
 
@@ -456,7 +460,7 @@ class Calls(Values):
             return NotImplemented
         if isinstance(value, dict) and key is None:
             value = self.of_container(value, "keys", [], {})
-        if isinstance(value, Vector) and key is None and (not value.ordered or isinstance(value.usual, Rest)):
+        if isinstance(value, Vector) and key is None and isinstance(value.axis, KeyAxis):
             return replace(value, ordered=True)
         entries = self.run.items(value)
         if key is not None and not isinstance(entries, Unknown) or isinstance(entries, Vector):

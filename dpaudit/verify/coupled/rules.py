@@ -51,6 +51,8 @@ from dpaudit.verify.coupled.values import (
     parts,
 )
 
+SIZES = {ast.Lt: (True, True), ast.LtE: (False, True), ast.Gt: (False, False), ast.GtE: (True, False)}  # |x| op c
+OPPOSITE = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 MOST_PLACES = 1_000  # of an index that may be one of several
 
 
@@ -401,9 +403,12 @@ class Values(Ledger):
         if is_plain(left) and is_plain(right):
             return self.run.plain(ORDERS[type(op)], left, right)
         for one, two, swapped in ((left, right, False), (right, left, True)):
-            if isinstance(one, Number) and one.size_of is not None and is_number(two):
-                for value in (two, -two):
-                    self.of_record(ast.Lt(), one.size_of, value, False)  # tells regions apart by it
+            if isinstance(one, Number) and one.size_of is not None and is_number(two) and type(op) in SIZES:
+                strict, inside = SIZES[type(op)] if not swapped else SIZES[OPPOSITE[type(op)]]
+                ends = (ast.Lt(), ast.Gt()) if strict else (ast.LtE(), ast.GtE())
+                found = [self.of_record(each, one.size_of, end, False) for each, end in zip(ends, (two, -two), strict=True)]
+                if not any(isinstance(each, Truth) for each in found):
+                    return all(found) is inside
             if isinstance(one, Record) and is_plain(two):
                 return self.of_record(op, one, two, swapped)
         left, right = self.look(left), self.look(right)
@@ -618,6 +623,10 @@ class Values(Ledger):
             return Unknown()
         if isinstance(index, Vector) and index.axis is vector.axis:
             return self.selected(vector, index)
+        if isinstance(index, Unknown) and index.same and not isinstance(index, Vector) and vector.extra is None:
+            numbers = [self.many(lambda: self.number(vector.usual)), *map(self.number, vector.changed)]
+            if None not in numbers:  # both runs take the same place
+                return functools.reduce(self.join, [replace(each) for each in numbers])  # type: ignore[type-var]
         if isinstance(index, slice) and vector.extra is None and is_plain(index):
             changed = vector.changed if vector.changed and self.in_slice(vector.axis, index) else ()
             axis = Axis()

@@ -207,13 +207,11 @@ class Executor:
         ]
         for name, value in defaults:
             if name not in frame:
-                frame[name] = ast.literal_eval(value) if not isinstance(value, ast.Name) else self.name(value.id)
+                frame[name] = ast.literal_eval(value)
         if {*names, *(a.arg for a in arguments.kwonlyargs)} - set(frame):
             raise Raised("TypeError")
         frame["(outer)"] = outer
-        frame["(locals)"] = frozenset(
-            n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        )
+        frame["(locals)"] = frozenset(names_bound(node))
         self.frames.append(frame)
         depth, line = len(self.frames), self.line
         try:
@@ -284,11 +282,11 @@ class Executor:
     def contents(self) -> Contents:
         """What every list, dictionary and array holds that can be reached."""
         found: Contents = {}
-        waiting: list[Any] = [*self.frames, self.rules.facts]
+        waiting: list[Any] = [*self.frames, self.constants, self.rules.facts]
         while waiting:
             value = waiting.pop()
-            if isinstance(value, Function) and value.frame is not None:
-                waiting.append(value.frame)
+            if isinstance(value, Function):
+                waiting += [value.frame, value.owner]
             if id(value) in found or not isinstance(value, list | dict | tuple | set | Grid | Only):
                 continue
             if not isinstance(value, tuple | Only):
@@ -374,11 +372,17 @@ class Executor:
                 raise _Left("break")
             case ast.Continue():
                 raise _Left("continue")
-            case ast.Raise(exc=value):
+            case ast.Raise(exc=value, cause=cause):
                 name = value.func if isinstance(value, ast.Call) else value
+                said = [*value.args, *(each.value for each in value.keywords)] if isinstance(value, ast.Call) else []
+                if not is_same(self.rules.look([self.value(each) for each in (*said, cause) if each is not None])):
+                    raise self.refusal("data without noise in the message of an exception", "leave it out")
                 raise Raised(name.id if isinstance(name, ast.Name) else "raise")
-            case ast.Assert(test=test):
-                self.branch(self.truth(self.value(test)), [], [ast.copy_location(ast.Raise(), node)])
+            case ast.Assert(test=test, msg=message):
+                error: ast.expr = ast.Name("AssertionError", ast.Load())
+                error = error if message is None else ast.Call(error, [message], [])
+                raising = ast.fix_missing_locations(ast.copy_location(ast.Raise(error), node))
+                self.branch(self.truth(self.value(test)), [], [raising])
             case ast.FunctionDef(name=name, decorator_list=[]):
                 self.frame[name] = Function(name, node, self.frame)
             case ast.Pass():
@@ -444,6 +448,8 @@ class Executor:
 
     def store(self, owner: Any, index: Any, value: Any) -> None:
         """owner[index] = value."""
+        if isinstance(index, slice) and not (isinstance(owner, list) and isinstance(value, list | tuple)):
+            raise self.refusal("a slice that is given a value", "give its entries values one by one")
         if isinstance(owner, list | dict) and is_plain(index):
             try:
                 owner[index] = value
@@ -496,15 +502,19 @@ class Executor:
             self.rules.rows_of_users(node, value)
             return
         items = self.items(value)
+        if node.orelse and not isinstance(items, list) and any(isinstance(each, ast.Break) for each in ast.walk(node)):
+            raise self.refusal("else of a loop", "write it after the loop")
         if isinstance(items, Vector):
             if not self.rules.appended(node, items) and not self.rules.winner_loop(node, items):
                 self.rules.loop(node, items)
             return
         if isinstance(items, Unknown):
             self.endless(lambda: self.turn(node, Unknown(items.same)))
+            self.block(node.orelse)
             return
-        for item in items:
+        for place, item in enumerate(items):
             self.step()
+            self.check_unchanged(value, items, place)
             try:
                 self.turn(node, item)
             except _Left as left:
@@ -512,7 +522,14 @@ class Executor:
                     return
                 if left.how != "continue":
                     raise
+        self.check_unchanged(value, items, len(items))
         self.block(node.orelse)
+
+    def check_unchanged(self, value: Any, items: list[Any], place: int) -> None:
+        """Raises where what is iterated over has changed at a place that comes later."""
+        now = list(value.items if isinstance(value, Grid) else value) if isinstance(value, Grid | list | dict | set) else items
+        if len(now) != len(items) or any(one is not two for one, two in zip(now[place:], items[place:], strict=True)):
+            raise self.refusal("a container that is changed while it is iterated over", "iterate over a copy of it")
 
     def turn(self, node: ast.For, item: Any) -> None:
         """One turn of a loop."""
@@ -621,7 +638,7 @@ class Executor:
             case ast.Lambda():
                 return Function("lambda", node, self.frame)
             case ast.JoinedStr(values=values):
-                found = [self.value(v.value) for v in values if isinstance(v, ast.FormattedValue)]
+                found = [self.value(v.value) for each in values for v in ast.walk(each) if isinstance(v, ast.FormattedValue)]
                 return self.rules.text(found) if not is_plain(found) else self.formatted(node)
             case ast.NamedExpr(target=target, value=value):
                 found = self.value(value)
@@ -696,7 +713,10 @@ class Executor:
         value = self.value(left)
         result: Any = True
         for op, right in zip(ops, comparators, strict=True):
+            before = self.contents() if isinstance(result, Truth) else None
             other = self.value(right)
+            if before is not None and not self.rules.alike_contents(before, self.contents()):
+                raise self.refusal("a comparison that changes something", "write it as two")
             found = self.compared(op, value, other)
             if (
                 not isinstance(found, Truth | Unknown)
@@ -790,10 +810,11 @@ class Executor:
     def comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp) -> Any:
         """A list, set or dictionary; over the entries of a dataset a `Vector`."""
         names = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+        first = self.value(node.generators[0].iter)
         self.frames.append({"(outer)": self.frame, "(locals)": frozenset(names)})
         depth = len(self.frames)
         try:
-            found = self._generated(node, 0)
+            found = self._generated(node, 0, first)
         finally:
             del self.frames[depth - 1 :]
         match node, found:
@@ -805,9 +826,9 @@ class Executor:
                 return self.known_set(found)
         return found
 
-    def _generated(self, node: Any, place: int) -> Any:
+    def _generated(self, node: Any, place: int, value: Any) -> Any:
         generator = node.generators[place]
-        items = self.items(self.value(generator.iter))
+        items = self.items(value)
         last = place + 1 == len(node.generators)
 
         def element() -> Any:
@@ -815,14 +836,18 @@ class Executor:
                 return self.value(node.key), self.value(node.value)
             return self.value(node.elt)
 
+        def inner() -> Any:
+            return self._generated(node, place + 1, self.value(node.generators[place + 1].iter))
+
         if isinstance(items, Vector):
             if not last or place or isinstance(node, ast.SetComp | ast.DictComp):
                 raise self.refusal("such a comprehension over the data", "use a list over the data alone")
             return self.rules.comprehension(generator, items, element)
         if isinstance(items, Unknown):
-            return self.rules.of_any(generator, items, element if last else lambda: self._generated(node, place + 1))
+            return self.rules.of_any(generator, items, element if last else inner)
         found = []
-        for item in items:
+        for turn, item in enumerate(items):
+            self.check_unchanged(value, items, turn)
             self.assign(generator.target, item)
             kept = True
             for test in generator.ifs:
@@ -831,7 +856,7 @@ class Executor:
                 if not kept:
                     break
             if kept:
-                more = [element()] if last else self._generated(node, place + 1)
+                more = [element()] if last else inner()
                 if isinstance(more, Vector):
                     raise self.refusal("such a comprehension over the data", "use a list over the data alone")
                 found += more
@@ -889,6 +914,19 @@ class Executor:
         if is_plain(owner) and is_plain(index):
             return self.plain(operator.getitem, owner, index)
         return self.rules.entry(owner, index)
+
+
+def names_bound(function: ast.AST) -> Iterator[str]:
+    """The names that a function gives a value: not those of comprehensions and of functions inside it."""
+    waiting = list(ast.iter_child_nodes(function))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        if not isinstance(node, ast.FunctionDef | ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            waiting += ast.iter_child_nodes(node)
 
 
 MISSING = object()  # of a name: without a value on some way

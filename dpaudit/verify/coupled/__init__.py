@@ -25,7 +25,20 @@ from dpaudit.verify.language.source import ReadSource
 MOST_SPLITS = 64
 RNG = ("rng", "random_state", "generator", "gen", "rs", "prng")
 DRAWS = frozenset(
-    ["laplace", "normal", "gumbel", "exponential", "geometric", "random", "choice", "integers", "standard_normal", "standard_exponential", "permutation", "uniform"]
+    [
+        "laplace",
+        "normal",
+        "gumbel",
+        "exponential",
+        "geometric",
+        "random",
+        "choice",
+        "integers",
+        "standard_normal",
+        "standard_exponential",
+        "permutation",
+        "uniform",
+    ]
 )
 
 
@@ -172,7 +185,9 @@ def _ways(source: ReadSource, parameters: Mapping[str, Any], case: Case) -> list
             raise run.refusal("an answer by its place", "give `answers`, how many there are") from None
         if not (rules.alike(given, dict(parameters)) and rules.alike(run.constants, Executor(source).constants)):
             raise run.refusal("a parameter or a constant that is changed", "change a copy of it")
-        ways.append(Way(case.words, tuple(rules.steps), rules.facts.get("coin"), rules.facts.get("takes part", True), raised))
+        ways.append(
+            Way(case.words, tuple(rules.steps), rules.facts.get("coin"), rules.facts.get("takes part", True), raised)
+        )
         if len(ways) > MOST_WAYS:
             raise run.refusal(f"more than {MOST_WAYS} ways through the code", "decide less by noise, or audit it")
         script = run.script.next()
@@ -221,7 +236,9 @@ def names_of(definition: ast.FunctionDef, parameters: Iterable[str]) -> tuple[st
         and isinstance(node.func.value, ast.Name)
     }
     rng = next((name for name in plain if name in RNG or name in drawing), None)
-    names = [name for name in plain if name != "rng"][:1]  # the first is the dataset, after the generator of a method's object
+    names = [name for name in plain if name != "rng"][
+        :1
+    ]  # the first is the dataset, after the generator of a method's object
     strange = sorted(set(parameters) - set(plain))
     if not names or strange or names[0] == rng or names[0] in parameters:
         what = f"a parameter {strange[0]!r}" if strange else "data"

@@ -23,9 +23,13 @@ from dpaudit.base.quoting import clean
 from dpaudit.errors import DpAuditError
 from dpaudit.verify.coupled.values import (
     ABSTRACT,
+    Block,
+    Both,
+    Function,
     Grid,
     Number,
     Only,
+    Record,
     Rest,
     Truth,
     Unknown,
@@ -121,16 +125,6 @@ class _Left(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
-    """A helper, a lambda, or a function of Python's, numpy's or math's by its name; `owner`: what a method is of."""
-
-    name: str
-    node: ast.FunctionDef | ast.Lambda | None = None
-    frame: dict[str, Any] | None = None
-    owner: Any = None
-
-
-@dataclass(frozen=True, slots=True)
 class Module:
     """numpy, math, or a part of them."""
 
@@ -212,6 +206,7 @@ class Executor:
             raise Raised("TypeError")
         frame["(outer)"] = outer
         frame["(locals)"] = frozenset(names_bound(node))
+        frame["(others)"] = frozenset(names_given(node))
         self.frames.append(frame)
         depth, line = len(self.frames), self.line
         try:
@@ -421,25 +416,42 @@ class Executor:
             if self.rules is None or not self.rules.adds_somewhere(owner, index, op, value):
                 index = index if self.rules is None else self.rules.key(owner, index)
                 before = self.entry(owner, index)
-                self.store(owner, index, self.binary(op, before, self.value(value)))
-            return
-        if not isinstance(target, ast.Name):
+                self.store(owner, index, self.in_place(op, before, self.value(value), 2))
+        elif isinstance(target, ast.Name):
+            before = self.name(target.id)
+            names = 2 if target.id in self.frame.get("(others)", ()) else 1
+            self.frame[target.id] = self.in_place(op, before, self.value(value), names)
+        else:
             raise self.refusal(f"a value for `{ast.unparse(target)}`", "keep it in a variable")
-        before, more = self.name(target.id), self.value(value)
+
+    def in_place(self, op: ast.operator, before: Any, more: Any, names: int) -> Any:
+        """What `before op= more` makes of a value that has so many names at least: its others see it change too."""
         if isinstance(before, list) and isinstance(op, ast.Add):
+            self.check_alone(before)
             before.extend(self.known_items(more))
-            return
+            return before
         after = self.binary(op, before, more)
+        if isinstance(before, list | set | dict) and type(after) is type(before):
+            self.check_alone(before)
+            self.adopt({id(before): (before, after)})
+            return before
         if isinstance(before, Grid) and not before.shared and isinstance(after, Grid):
             before.items[:] = after.items
-            return
+            return before
         if isinstance(before, Grid) and not before.shared and isinstance(after, Unknown):
             before.items[:] = [Unknown(False)] * len(before.items)  # another name of it would have changed too
-        elif isinstance(before, Vector) and before.fresh and self.names_of(before) == 1:
-            pass
-        elif isinstance(before, Grid | np.ndarray | Vector):
-            raise self.refusal(f"`{target.id}` is changed in place", "write it as `a = a + b`")
-        self.frame[target.id] = after
+            return after
+        fresh = isinstance(before, Block) or type(before) is Unknown or isinstance(before, Vector) and before.fresh
+        if fresh and names == 1 and self.names_of(before) <= 1:
+            return after
+        if fresh or isinstance(before, Grid | np.ndarray | Vector | Record | Both | list | set | dict):
+            raise self.refusal("a container or an array that is changed in place", "write `a = a + b`")
+        return after
+
+    def check_alone(self, owner: Any) -> None:
+        """Raises where a container stands for those of many entries: it cannot be changed then."""
+        if self.rules is not None and id(owner) in self.rules.standing:
+            raise self.refusal("a change of the list of one entry", "make a new list for each entry")
 
     def names_of(self, value: Any) -> int:
         """How often a value is held by something."""
@@ -448,8 +460,10 @@ class Executor:
 
     def store(self, owner: Any, index: Any, value: Any) -> None:
         """owner[index] = value."""
-        if isinstance(index, slice) and not (isinstance(owner, list) and isinstance(value, list | tuple)):
+        plain = is_plain(index) and isinstance(owner, list) and isinstance(value, list | tuple)
+        if isinstance(index, slice) and not plain:
             raise self.refusal("a slice that is given a value", "give its entries values one by one")
+        self.check_alone(owner)
         if isinstance(owner, list | dict) and is_plain(index):
             try:
                 owner[index] = value
@@ -484,9 +498,11 @@ class Executor:
     def joined(self, several: list[Contents]) -> Contents:
         """What everything holds where any of several may have come about."""
         first, *others = several
-        result, seen = dict(first), dict[Any, Any]()
+        result, seen = dict(first), dict[Any, Any](ways=True)
         for other in others:
-            for key in [key for key in result if key in other]:  # what only one has reached is new in it
+            both = [key for key in result if key in other]  # what only one has reached is new in it
+            seen |= {key: key for key in both}
+            for key in both:
                 container, held = result[key]
                 result[key] = container, self.rules.join_contents(container, held, other[key][1], seen)
         return result
@@ -496,13 +512,11 @@ class Executor:
     def loop(self, node: ast.For) -> None:
         """A `for` loop: turn by turn over what is known, by cases over the entries of a dataset."""
         value = self.value(node.iter)
-        if node.orelse:
-            raise self.refusal("else of a loop", "write it after the loop")
         if isinstance(value, Users):
             self.rules.rows_of_users(node, value)
             return
         items = self.items(value)
-        if node.orelse and not isinstance(items, list) and any(isinstance(each, ast.Break) for each in ast.walk(node)):
+        if node.orelse and not isinstance(items, list):
             raise self.refusal("else of a loop", "write it after the loop")
         if isinstance(items, Vector):
             if not self.rules.appended(node, items) and not self.rules.winner_loop(node, items):
@@ -510,7 +524,6 @@ class Executor:
             return
         if isinstance(items, Unknown):
             self.endless(lambda: self.turn(node, Unknown(items.same)))
-            self.block(node.orelse)
             return
         for place, item in enumerate(items):
             self.step()
@@ -527,7 +540,11 @@ class Executor:
 
     def check_unchanged(self, value: Any, items: list[Any], place: int) -> None:
         """Raises where what is iterated over has changed at a place that comes later."""
-        now = list(value.items if isinstance(value, Grid) else value) if isinstance(value, Grid | list | dict | set) else items
+        now = (
+            list(value.items if isinstance(value, Grid) else value)
+            if isinstance(value, Grid | list | dict | set)
+            else items
+        )
         if len(now) != len(items) or any(one is not two for one, two in zip(now[place:], items[place:], strict=True)):
             raise self.refusal("a container that is changed while it is iterated over", "iterate over a copy of it")
 
@@ -608,6 +625,8 @@ class Executor:
                 return Truth(condition.same) if isinstance(condition, Truth) else not condition
             case ast.UnaryOp(op=op, operand=operand):
                 value = self.value(operand)
+                if isinstance(op, ast.Invert) and isinstance(value, bool):
+                    raise self.refusal("`~` of a truth value", "use `not`")
                 return self.plain(UNARY[type(op)], value) if is_plain(value) else self.rules.unary(op, value)
             case ast.BoolOp(op=op, values=values):
                 return self.joint(isinstance(op, ast.And), values)
@@ -638,7 +657,9 @@ class Executor:
             case ast.Lambda():
                 return Function("lambda", node, self.frame)
             case ast.JoinedStr(values=values):
-                found = [self.value(v.value) for each in values for v in ast.walk(each) if isinstance(v, ast.FormattedValue)]
+                found = [
+                    self.value(v.value) for each in values for v in ast.walk(each) if isinstance(v, ast.FormattedValue)
+                ]
                 return self.rules.text(found) if not is_plain(found) else self.formatted(node)
             case ast.NamedExpr(target=target, value=value):
                 found = self.value(value)
@@ -702,6 +723,12 @@ class Executor:
         """left op right."""
         if type(op) not in BINARY:
             raise self.refusal("this operator", "write the mechanism without it")
+        if (
+            isinstance(left, bool)
+            and isinstance(right, bool)
+            and not isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor)
+        ):
+            raise self.refusal("arithmetic with two truth values", "numpy's add up otherwise: use int(...)")
         if is_plain(left) and is_plain(right):
             return self.plain(BINARY[type(op)], left, right)
         if isinstance(op, ast.Add) and isinstance(left, list | tuple) and type(left) is type(right):
@@ -925,10 +952,40 @@ def names_bound(function: ast.AST) -> Iterator[str]:
             yield node.name
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
-        if not isinstance(node, ast.FunctionDef | ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+        if not isinstance(
+            node, ast.FunctionDef | ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+        ):
             waiting += ast.iter_child_nodes(node)
 
 
+def names_given(function: ast.AST) -> Iterator[str]:
+    """The names whose values may have another name, or a place in a container."""
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign(targets=targets, value=ast.Name() | ast.IfExp() | ast.BoolOp() as value):
+                given = [*targets, value]
+            case ast.Assign(targets=targets, value=ast.Call(func=ast.Name(id=name), args=args)) if name not in TOTAL:
+                given = [*targets, *args]
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=more) if name not in TOTAL:
+                given = [*args, *(each.value for each in more)]
+            case ast.Call(func=ast.Attribute(attr=name), args=given) if name in GIVEN:
+                pass
+            case ast.Tuple(elts=given) | ast.List(elts=given) | ast.Dict(values=given):
+                pass
+            case ast.NamedExpr(value=value) | ast.AnnAssign(value=ast.Name() as value):
+                given = [value]
+            case _:
+                continue
+        for each in given:
+            if isinstance(each, ast.Name | ast.IfExp | ast.BoolOp | ast.Starred):
+                yield from (part.id for part in ast.walk(each) if isinstance(part, ast.Name))
+
+
+GIVEN = frozenset("append insert extend add setdefault update asarray ravel reshape atleast_1d".split())
+TOTAL = frozenset(  # of Python's own: what they give depends on their arguments alone
+    "len range enumerate zip sum min max abs round int float bool str sorted reversed list tuple dict set frozenset any all pow divmod "
+    "isinstance repr ord chr hash complex slice".split()
+) - {"hash", "complex", "repr"}
 MISSING = object()  # of a name: without a value on some way
 SAME_IN_NUMPY = frozenset(
     f"math.{name}"

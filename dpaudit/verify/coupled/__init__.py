@@ -16,6 +16,7 @@ from dpaudit.claims.rounding import above
 from dpaudit.verify.coupled.cases import MOVES, Case, Loops, cases
 from dpaudit.verify.coupled.executor import MOST_WAYS, Executor, NotShown, OtherKind, Raised, Script
 from dpaudit.verify.coupled.noise import Rng, Whole
+from dpaudit.verify.coupled.refused import check_followed
 from dpaudit.verify.coupled.rules import Listed, Split
 from dpaudit.verify.coupled.spent import Spent, at_most, by_sample, root_above
 from dpaudit.verify.coupled.values import is_same
@@ -24,7 +25,20 @@ from dpaudit.verify.language.source import ReadSource
 MOST_SPLITS = 64
 RNG = ("rng", "random_state", "generator", "gen", "rs", "prng")
 DRAWS = frozenset(
-    ["laplace", "normal", "gumbel", "exponential", "geometric", "random", "choice", "integers", "standard_normal", "standard_exponential", "permutation", "uniform"]
+    [
+        "laplace",
+        "normal",
+        "gumbel",
+        "exponential",
+        "geometric",
+        "random",
+        "choice",
+        "integers",
+        "standard_normal",
+        "standard_exponential",
+        "permutation",
+        "uniform",
+    ]
 )
 
 
@@ -115,6 +129,8 @@ def derive(
     >>> derive(count, "add_or_remove_one", {"eps": 0.5}).epsilon_at(0.0)
     0.5
     """
+    for function in (source.definition, *source.functions.values()):
+        check_followed(function)
     errors: list[NotShown] = []
     kinds = (
         (data,) if data else kinds_of(source.definition, names_of(source.definition, parameters)[0], adjacency in MOVES)
@@ -153,13 +169,13 @@ def _ways(source: ReadSource, parameters: Mapping[str, Any], case: Case) -> list
     script: Script | None = Script()
     while script is not None:
         raised = ""
-        run = Executor(source)
+        run, given = Executor(source), copy.deepcopy(dict(parameters))
         run.rules = rules = Loops(run)
         run.script = script
         rules.changed_axes.update(case.axes)
         try:
             output = rules.look(
-                run.call_definition(source.definition, [], arguments_of(source.definition, copy.deepcopy(parameters), case.data), None)
+                run.call_definition(source.definition, [], arguments_of(source.definition, given, case.data), None)
             )
             if not is_same(output):
                 raise run.refusal("an output that is not the same on both datasets", "add noise to each part")
@@ -167,7 +183,11 @@ def _ways(source: ReadSource, parameters: Mapping[str, Any], case: Case) -> list
             raised = str(error)
         except Listed:
             raise run.refusal("an answer by its place", "give `answers`, how many there are") from None
-        ways.append(Way(case.words, tuple(rules.steps), rules.facts.get("coin"), rules.facts.get("takes part", True), raised))
+        if not (rules.alike(given, dict(parameters)) and rules.alike(run.constants, Executor(source).constants)):
+            raise run.refusal("a parameter or a constant that is changed", "change a copy of it")
+        ways.append(
+            Way(case.words, tuple(rules.steps), rules.facts.get("coin"), rules.facts.get("takes part", True), raised)
+        )
         if len(ways) > MOST_WAYS:
             raise run.refusal(f"more than {MOST_WAYS} ways through the code", "decide less by noise, or audit it")
         script = run.script.next()
@@ -216,9 +236,11 @@ def names_of(definition: ast.FunctionDef, parameters: Iterable[str]) -> tuple[st
         and isinstance(node.func.value, ast.Name)
     }
     rng = next((name for name in plain if name in RNG or name in drawing), None)
-    names = [name for name in plain if name != rng and name not in parameters]
+    names = [name for name in plain if name != "rng"][
+        :1
+    ]  # the first is the dataset, after the generator of a method's object
     strange = sorted(set(parameters) - set(plain))
-    if not names or strange:
+    if not names or strange or names[0] == rng or names[0] in parameters:
         what = f"a parameter {strange[0]!r}" if strange else "data"
         raise NotShown(1, f"a function without {what}", "write f(data, rng, parameters), and give its parameters")
     return names[0], rng

@@ -86,7 +86,9 @@ def whole_steps(one: Number, to_even: bool = False, to_zero: bool = False) -> Nu
         low, high = (
             end if math.isinf(end) else Fraction(f(end)) for end, f in zip(moved, (math.floor, math.ceil), strict=True)
         )
-        moved = Span(low, high) + UNIT if to_even else Span(min(low, ZERO), max(high, ZERO)) if to_zero else Span(low, high)
+        moved = (
+            Span(low, high) + UNIT if to_even else Span(min(low, ZERO), max(high, ZERO)) if to_zero else Span(low, high)
+        )
     low, high = (
         end if math.isinf(end) else Fraction(f(end)) for end, f in zip(one.span, (math.floor, math.ceil), strict=True)
     )

@@ -22,8 +22,8 @@ from dpaudit.verify.coupled.functions import Calls
 from dpaudit.verify.coupled.noise import Axis, Rng
 from dpaudit.verify.coupled.rules import ANY
 from dpaudit.verify.coupled.values import (
-    CLOCK,
     ALL,
+    CLOCK,
     ME,
     NEW,
     STILL,
@@ -48,6 +48,7 @@ from dpaudit.verify.coupled.values import (
     is_number,
     is_same,
     number_of,
+    parts,
 )
 
 UP, DOWN = Span(Fraction(0), Fraction(1)), Span(Fraction(-1), Fraction(0))
@@ -74,7 +75,7 @@ class Loops(Calls):
 
     def __init__(self, run: Executor) -> None:
         super().__init__(run)
-        self.rows, self.changed_axes, self.ones = RowAxis(), {}, set[int]()
+        self.rows, self.changed_axes, self.ones, self.standing = RowAxis(), {}, set[int](), {}
         self.facts: dict[Any, Any] = {}  # what was found out of the case on the way, undone with all else
 
     # --- comprehensions -------------------------------------------------------------------------------------------
@@ -125,7 +126,15 @@ class Loops(Calls):
             )
         axis = items.axis if not generator.ifs else Axis()
         self.changed_axes[axis] = bool(changed)
+        self.stand([usual, *changed, *(extra or ())[1:]])
         return Vector(usual=usual, changed=tuple(changed), extra=extra, axis=axis, most=items.most)
+
+    def stand(self, value: Any) -> None:
+        """Notes the containers in the entries of a vector."""
+        for each in parts(value):
+            if isinstance(each, list | dict | set | Grid):
+                self.standing[id(each)] = each
+            self.stand(each)
 
     def of_entry(self, made: Callable[[Any], Any], entry: Any, vector: Vector) -> Any:
         """What is made of an entry, by names that are its own; what is taken from it is not that of other entries."""
@@ -237,7 +246,11 @@ class Loops(Calls):
             if isinstance(each.comparators[0], ast.Name) and ast.unparse(each) == f"{noisy} > {each.comparators[0].id}"
         ]
         over = ast.unparse(node.iter)
-        plain = isinstance(node.iter, ast.Call) and len(node.iter.args) == 1 and over == f"enumerate({ast.unparse(node.iter.args[0])})"
+        plain = (
+            isinstance(node.iter, ast.Call)
+            and len(node.iter.args) == 1
+            and over == f"enumerate({ast.unparse(node.iter.args[0])})"
+        )
         if len(bests) != 1 or items.extra is not None or not plain:
             return False
         best = bests[0]
@@ -256,9 +269,14 @@ class Loops(Calls):
                 {f"{best}, {name} = ({noisy}, {index})"},
             )
         }
-        if not begun or len(winners) != 1 or winners & {each.id for each in ast.walk(made) if isinstance(each, ast.Name)}:
+        if (
+            not begun
+            or len(winners) != 1
+            or winners & {each.id for each in ast.walk(made) if isinstance(each, ast.Name)}
+        ):
             return False
         entries, clock = [], self.clock
+
         def noise(entry: Any) -> Any:
             run.assign(node.target, entry)
             return run.value(made)
@@ -542,7 +560,8 @@ def _of_answers(adjacency: str, kind: str, answers: int | None, whole: bool) -> 
         elif answers is not None and adjacency == "one-differs":
             for place in range(answers):
                 yield Case(
-                    f"{words}, that at {place}", Grid([replace(moved if each == place else still) for each in range(answers)])
+                    f"{words}, that at {place}",
+                    Grid([replace(moved if each == place else still) for each in range(answers)]),
                 )
         elif answers is not None:
             yield Case(words, Grid([replace(moved) for _ in range(answers)]))

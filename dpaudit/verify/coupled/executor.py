@@ -23,9 +23,13 @@ from dpaudit.base.quoting import clean
 from dpaudit.errors import DpAuditError
 from dpaudit.verify.coupled.values import (
     ABSTRACT,
+    Block,
+    Both,
+    Function,
     Grid,
     Number,
     Only,
+    Record,
     Rest,
     Truth,
     Unknown,
@@ -121,16 +125,6 @@ class _Left(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
-    """A helper, a lambda, or a function of Python's, numpy's or math's by its name; `owner`: what a method is of."""
-
-    name: str
-    node: ast.FunctionDef | ast.Lambda | None = None
-    frame: dict[str, Any] | None = None
-    owner: Any = None
-
-
-@dataclass(frozen=True, slots=True)
 class Module:
     """numpy, math, or a part of them."""
 
@@ -207,13 +201,12 @@ class Executor:
         ]
         for name, value in defaults:
             if name not in frame:
-                frame[name] = ast.literal_eval(value) if not isinstance(value, ast.Name) else self.name(value.id)
+                frame[name] = ast.literal_eval(value)
         if {*names, *(a.arg for a in arguments.kwonlyargs)} - set(frame):
             raise Raised("TypeError")
         frame["(outer)"] = outer
-        frame["(locals)"] = frozenset(
-            n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        )
+        frame["(locals)"] = frozenset(names_bound(node))
+        frame["(others)"] = frozenset(names_given(node))
         self.frames.append(frame)
         depth, line = len(self.frames), self.line
         try:
@@ -284,11 +277,11 @@ class Executor:
     def contents(self) -> Contents:
         """What every list, dictionary and array holds that can be reached."""
         found: Contents = {}
-        waiting: list[Any] = [*self.frames, self.rules.facts]
+        waiting: list[Any] = [*self.frames, self.constants, self.rules.facts]
         while waiting:
             value = waiting.pop()
-            if isinstance(value, Function) and value.frame is not None:
-                waiting.append(value.frame)
+            if isinstance(value, Function):
+                waiting += [value.frame, value.owner]
             if id(value) in found or not isinstance(value, list | dict | tuple | set | Grid | Only):
                 continue
             if not isinstance(value, tuple | Only):
@@ -374,11 +367,17 @@ class Executor:
                 raise _Left("break")
             case ast.Continue():
                 raise _Left("continue")
-            case ast.Raise(exc=value):
+            case ast.Raise(exc=value, cause=cause):
                 name = value.func if isinstance(value, ast.Call) else value
+                said = [*value.args, *(each.value for each in value.keywords)] if isinstance(value, ast.Call) else []
+                if not is_same(self.rules.look([self.value(each) for each in (*said, cause) if each is not None])):
+                    raise self.refusal("data without noise in the message of an exception", "leave it out")
                 raise Raised(name.id if isinstance(name, ast.Name) else "raise")
-            case ast.Assert(test=test):
-                self.branch(self.truth(self.value(test)), [], [ast.copy_location(ast.Raise(), node)])
+            case ast.Assert(test=test, msg=message):
+                error: ast.expr = ast.Name("AssertionError", ast.Load())
+                error = error if message is None else ast.Call(error, [message], [])
+                raising = ast.fix_missing_locations(ast.copy_location(ast.Raise(error), node))
+                self.branch(self.truth(self.value(test)), [], [raising])
             case ast.FunctionDef(name=name, decorator_list=[]):
                 self.frame[name] = Function(name, node, self.frame)
             case ast.Pass():
@@ -417,25 +416,42 @@ class Executor:
             if self.rules is None or not self.rules.adds_somewhere(owner, index, op, value):
                 index = index if self.rules is None else self.rules.key(owner, index)
                 before = self.entry(owner, index)
-                self.store(owner, index, self.binary(op, before, self.value(value)))
-            return
-        if not isinstance(target, ast.Name):
+                self.store(owner, index, self.in_place(op, before, self.value(value), 2))
+        elif isinstance(target, ast.Name):
+            before = self.name(target.id)
+            names = 2 if target.id in self.frame.get("(others)", ()) else 1
+            self.frame[target.id] = self.in_place(op, before, self.value(value), names)
+        else:
             raise self.refusal(f"a value for `{ast.unparse(target)}`", "keep it in a variable")
-        before, more = self.name(target.id), self.value(value)
+
+    def in_place(self, op: ast.operator, before: Any, more: Any, names: int) -> Any:
+        """What `before op= more` makes of a value that has so many names at least: its others see it change too."""
         if isinstance(before, list) and isinstance(op, ast.Add):
+            self.check_alone(before)
             before.extend(self.known_items(more))
-            return
+            return before
         after = self.binary(op, before, more)
+        if isinstance(before, list | set | dict) and type(after) is type(before):
+            self.check_alone(before)
+            self.adopt({id(before): (before, after)})
+            return before
         if isinstance(before, Grid) and not before.shared and isinstance(after, Grid):
             before.items[:] = after.items
-            return
+            return before
         if isinstance(before, Grid) and not before.shared and isinstance(after, Unknown):
             before.items[:] = [Unknown(False)] * len(before.items)  # another name of it would have changed too
-        elif isinstance(before, Vector) and before.fresh and self.names_of(before) == 1:
-            pass
-        elif isinstance(before, Grid | np.ndarray | Vector):
-            raise self.refusal(f"`{target.id}` is changed in place", "write it as `a = a + b`")
-        self.frame[target.id] = after
+            return after
+        fresh = isinstance(before, Block) or type(before) is Unknown or isinstance(before, Vector) and before.fresh
+        if fresh and names == 1 and self.names_of(before) <= 1:
+            return after
+        if fresh or isinstance(before, Grid | np.ndarray | Vector | Record | Both | list | set | dict):
+            raise self.refusal("a container or an array that is changed in place", "write `a = a + b`")
+        return after
+
+    def check_alone(self, owner: Any) -> None:
+        """Raises where a container stands for those of many entries: it cannot be changed then."""
+        if self.rules is not None and id(owner) in self.rules.standing:
+            raise self.refusal("a change of the list of one entry", "make a new list for each entry")
 
     def names_of(self, value: Any) -> int:
         """How often a value is held by something."""
@@ -444,6 +460,10 @@ class Executor:
 
     def store(self, owner: Any, index: Any, value: Any) -> None:
         """owner[index] = value."""
+        plain = is_plain(index) and isinstance(owner, list) and isinstance(value, list | tuple)
+        if isinstance(index, slice) and not plain:
+            raise self.refusal("a slice that is given a value", "give its entries values one by one")
+        self.check_alone(owner)
         if isinstance(owner, list | dict) and is_plain(index):
             try:
                 owner[index] = value
@@ -478,9 +498,11 @@ class Executor:
     def joined(self, several: list[Contents]) -> Contents:
         """What everything holds where any of several may have come about."""
         first, *others = several
-        result, seen = dict(first), dict[Any, Any]()
+        result, seen = dict(first), dict[Any, Any](ways=True)
         for other in others:
-            for key in [key for key in result if key in other]:  # what only one has reached is new in it
+            both = [key for key in result if key in other]  # what only one has reached is new in it
+            seen |= {key: key for key in both}
+            for key in both:
                 container, held = result[key]
                 result[key] = container, self.rules.join_contents(container, held, other[key][1], seen)
         return result
@@ -490,12 +512,12 @@ class Executor:
     def loop(self, node: ast.For) -> None:
         """A `for` loop: turn by turn over what is known, by cases over the entries of a dataset."""
         value = self.value(node.iter)
-        if node.orelse:
-            raise self.refusal("else of a loop", "write it after the loop")
         if isinstance(value, Users):
             self.rules.rows_of_users(node, value)
             return
         items = self.items(value)
+        if node.orelse and not isinstance(items, list):
+            raise self.refusal("else of a loop", "write it after the loop")
         if isinstance(items, Vector):
             if not self.rules.appended(node, items) and not self.rules.winner_loop(node, items):
                 self.rules.loop(node, items)
@@ -503,8 +525,9 @@ class Executor:
         if isinstance(items, Unknown):
             self.endless(lambda: self.turn(node, Unknown(items.same)))
             return
-        for item in items:
+        for place, item in enumerate(items):
             self.step()
+            self.check_unchanged(value, items, place)
             try:
                 self.turn(node, item)
             except _Left as left:
@@ -512,7 +535,18 @@ class Executor:
                     return
                 if left.how != "continue":
                     raise
+        self.check_unchanged(value, items, len(items))
         self.block(node.orelse)
+
+    def check_unchanged(self, value: Any, items: list[Any], place: int) -> None:
+        """Raises where what is iterated over has changed at a place that comes later."""
+        now = (
+            list(value.items if isinstance(value, Grid) else value)
+            if isinstance(value, Grid | list | dict | set)
+            else items
+        )
+        if len(now) != len(items) or any(one is not two for one, two in zip(now[place:], items[place:], strict=True)):
+            raise self.refusal("a container that is changed while it is iterated over", "iterate over a copy of it")
 
     def turn(self, node: ast.For, item: Any) -> None:
         """One turn of a loop."""
@@ -591,6 +625,8 @@ class Executor:
                 return Truth(condition.same) if isinstance(condition, Truth) else not condition
             case ast.UnaryOp(op=op, operand=operand):
                 value = self.value(operand)
+                if isinstance(op, ast.Invert) and isinstance(value, bool):
+                    raise self.refusal("`~` of a truth value", "use `not`")
                 return self.plain(UNARY[type(op)], value) if is_plain(value) else self.rules.unary(op, value)
             case ast.BoolOp(op=op, values=values):
                 return self.joint(isinstance(op, ast.And), values)
@@ -621,7 +657,9 @@ class Executor:
             case ast.Lambda():
                 return Function("lambda", node, self.frame)
             case ast.JoinedStr(values=values):
-                found = [self.value(v.value) for v in values if isinstance(v, ast.FormattedValue)]
+                found = [
+                    self.value(v.value) for each in values for v in ast.walk(each) if isinstance(v, ast.FormattedValue)
+                ]
                 return self.rules.text(found) if not is_plain(found) else self.formatted(node)
             case ast.NamedExpr(target=target, value=value):
                 found = self.value(value)
@@ -685,6 +723,12 @@ class Executor:
         """left op right."""
         if type(op) not in BINARY:
             raise self.refusal("this operator", "write the mechanism without it")
+        if (
+            isinstance(left, bool)
+            and isinstance(right, bool)
+            and not isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor)
+        ):
+            raise self.refusal("arithmetic with two truth values", "numpy's add up otherwise: use int(...)")
         if is_plain(left) and is_plain(right):
             return self.plain(BINARY[type(op)], left, right)
         if isinstance(op, ast.Add) and isinstance(left, list | tuple) and type(left) is type(right):
@@ -696,7 +740,10 @@ class Executor:
         value = self.value(left)
         result: Any = True
         for op, right in zip(ops, comparators, strict=True):
+            before = self.contents() if isinstance(result, Truth) else None
             other = self.value(right)
+            if before is not None and not self.rules.alike_contents(before, self.contents()):
+                raise self.refusal("a comparison that changes something", "write it as two")
             found = self.compared(op, value, other)
             if (
                 not isinstance(found, Truth | Unknown)
@@ -790,10 +837,11 @@ class Executor:
     def comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp) -> Any:
         """A list, set or dictionary; over the entries of a dataset a `Vector`."""
         names = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+        first = self.value(node.generators[0].iter)
         self.frames.append({"(outer)": self.frame, "(locals)": frozenset(names)})
         depth = len(self.frames)
         try:
-            found = self._generated(node, 0)
+            found = self._generated(node, 0, first)
         finally:
             del self.frames[depth - 1 :]
         match node, found:
@@ -805,9 +853,9 @@ class Executor:
                 return self.known_set(found)
         return found
 
-    def _generated(self, node: Any, place: int) -> Any:
+    def _generated(self, node: Any, place: int, value: Any) -> Any:
         generator = node.generators[place]
-        items = self.items(self.value(generator.iter))
+        items = self.items(value)
         last = place + 1 == len(node.generators)
 
         def element() -> Any:
@@ -815,14 +863,18 @@ class Executor:
                 return self.value(node.key), self.value(node.value)
             return self.value(node.elt)
 
+        def inner() -> Any:
+            return self._generated(node, place + 1, self.value(node.generators[place + 1].iter))
+
         if isinstance(items, Vector):
             if not last or place or isinstance(node, ast.SetComp | ast.DictComp):
                 raise self.refusal("such a comprehension over the data", "use a list over the data alone")
             return self.rules.comprehension(generator, items, element)
         if isinstance(items, Unknown):
-            return self.rules.of_any(generator, items, element if last else lambda: self._generated(node, place + 1))
+            return self.rules.of_any(generator, items, element if last else inner)
         found = []
-        for item in items:
+        for turn, item in enumerate(items):
+            self.check_unchanged(value, items, turn)
             self.assign(generator.target, item)
             kept = True
             for test in generator.ifs:
@@ -831,7 +883,7 @@ class Executor:
                 if not kept:
                     break
             if kept:
-                more = [element()] if last else self._generated(node, place + 1)
+                more = [element()] if last else inner()
                 if isinstance(more, Vector):
                     raise self.refusal("such a comprehension over the data", "use a list over the data alone")
                 found += more
@@ -891,6 +943,49 @@ class Executor:
         return self.rules.entry(owner, index)
 
 
+def names_bound(function: ast.AST) -> Iterator[str]:
+    """The names that a function gives a value: not those of comprehensions and of functions inside it."""
+    waiting = list(ast.iter_child_nodes(function))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        if not isinstance(
+            node, ast.FunctionDef | ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+        ):
+            waiting += ast.iter_child_nodes(node)
+
+
+def names_given(function: ast.AST) -> Iterator[str]:
+    """The names whose values may have another name, or a place in a container."""
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign(targets=targets, value=ast.Name() | ast.IfExp() | ast.BoolOp() as value):
+                given = [*targets, value]
+            case ast.Assign(targets=targets, value=ast.Call(func=ast.Name(id=name), args=args)) if name not in TOTAL:
+                given = [*targets, *args]
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=more) if name not in TOTAL:
+                given = [*args, *(each.value for each in more)]
+            case ast.Call(func=ast.Attribute(attr=name), args=given) if name in GIVEN:
+                pass
+            case ast.Tuple(elts=given) | ast.List(elts=given) | ast.Dict(values=given):
+                pass
+            case ast.NamedExpr(value=value) | ast.AnnAssign(value=ast.Name() as value):
+                given = [value]
+            case _:
+                continue
+        for each in given:
+            if isinstance(each, ast.Name | ast.IfExp | ast.BoolOp | ast.Starred):
+                yield from (part.id for part in ast.walk(each) if isinstance(part, ast.Name))
+
+
+GIVEN = frozenset("append insert extend add setdefault update asarray ravel reshape atleast_1d".split())
+TOTAL = frozenset(  # of Python's own: what they give depends on their arguments alone
+    "len range enumerate zip sum min max abs round int float bool str sorted reversed list tuple dict set frozenset any all pow divmod "
+    "isinstance repr ord chr hash complex slice".split()
+) - {"hash", "complex", "repr"}
 MISSING = object()  # of a name: without a value on some way
 SAME_IN_NUMPY = frozenset(
     f"math.{name}"

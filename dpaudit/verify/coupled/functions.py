@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.verify.coupled import arithmetic
-from dpaudit.verify.coupled.executor import MISSING, Executor, Function, OtherKind, Raised
+from dpaudit.verify.coupled.executor import MISSING, TOTAL, Executor, OtherKind
 from dpaudit.verify.coupled.noise import Axis, Rng, terms_of
 from dpaudit.verify.coupled.rules import ANY, Values
 from dpaudit.verify.coupled.values import (
@@ -26,6 +26,7 @@ from dpaudit.verify.coupled.values import (
     Both,
     Drawn,
     DrawnVector,
+    Function,
     Grid,
     Index,
     Noisy,
@@ -50,17 +51,167 @@ from dpaudit.verify.coupled.values import (
     parts,
 )
 
-TOTAL = frozenset(  # of Python's own: what they give depends on their arguments alone
-    ["len", "range", "enumerate", "zip", "sum", "min", "max", "abs", "round", "int", "float", "bool", "str", "sorted", "reversed", "list", "tuple", "dict", "set", "frozenset", "any", "all", "pow", "divmod", "isinstance", "repr", "ord", "chr", "hash", "complex", "slice"]
-) - {"hash", "complex", "repr"}
 OF_NUMPY = frozenset(
-    ["array", "asarray", "zeros", "ones", "full", "arange", "linspace", "zeros_like", "ones_like", "abs", "absolute", "clip", "minimum", "maximum", "sum", "mean", "cumsum", "exp", "expm1", "log", "log1p", "log2", "log10", "sqrt", "where", "argmax", "argmin", "argsort", "sort", "round", "around", "rint", "floor", "ceil", "trunc", "sign", "dot", "power", "square", "any", "all", "max", "min", "amax", "amin", "median", "std", "var", "diff", "concatenate", "stack", "outer", "prod", "isfinite", "isnan", "float64", "int64", "float32", "int32", "linalg.norm", "unique", "count_nonzero", "histogram", "bincount", "eye", "inner", "matmul", "logical_and", "logical_or", "logical_not", "flip", "isclose", "tanh", "copy", "ravel", "atleast_1d"]
+    [
+        "array",
+        "asarray",
+        "zeros",
+        "ones",
+        "full",
+        "arange",
+        "linspace",
+        "zeros_like",
+        "ones_like",
+        "abs",
+        "absolute",
+        "clip",
+        "minimum",
+        "maximum",
+        "sum",
+        "mean",
+        "cumsum",
+        "exp",
+        "expm1",
+        "log",
+        "log1p",
+        "log2",
+        "log10",
+        "sqrt",
+        "where",
+        "argmax",
+        "argmin",
+        "argsort",
+        "sort",
+        "round",
+        "around",
+        "rint",
+        "floor",
+        "ceil",
+        "trunc",
+        "sign",
+        "dot",
+        "power",
+        "square",
+        "any",
+        "all",
+        "max",
+        "min",
+        "amax",
+        "amin",
+        "median",
+        "std",
+        "var",
+        "diff",
+        "concatenate",
+        "stack",
+        "outer",
+        "prod",
+        "isfinite",
+        "isnan",
+        "float64",
+        "int64",
+        "float32",
+        "int32",
+        "linalg.norm",
+        "unique",
+        "count_nonzero",
+        "histogram",
+        "bincount",
+        "eye",
+        "inner",
+        "matmul",
+        "logical_and",
+        "logical_or",
+        "logical_not",
+        "flip",
+        "isclose",
+        "tanh",
+        "copy",
+        "ravel",
+        "atleast_1d",
+    ]
 )
 OF_MATH = frozenset(
-    ["exp", "log", "sqrt", "floor", "ceil", "log1p", "expm1", "log2", "log10", "tanh", "sin", "cos", "fsum", "isfinite", "isnan", "pow", "fabs", "trunc", "hypot", "erf", "erfc"]
+    [
+        "exp",
+        "log",
+        "sqrt",
+        "floor",
+        "ceil",
+        "log1p",
+        "expm1",
+        "log2",
+        "log10",
+        "tanh",
+        "sin",
+        "cos",
+        "fsum",
+        "isfinite",
+        "isnan",
+        "pow",
+        "fabs",
+        "trunc",
+        "hypot",
+        "erf",
+        "erfc",
+    ]
 )
 METHODS = frozenset(  # of plain values
-    ["append", "extend", "insert", "pop", "remove", "index", "count", "sort", "reverse", "copy", "clear", "items", "keys", "values", "get", "setdefault", "update", "add", "discard", "union", "intersection", "sum", "mean", "max", "min", "argmax", "argmin", "argsort", "cumsum", "clip", "round", "tolist", "astype", "reshape", "ravel", "flatten", "dot", "all", "any", "std", "var", "prod", "lower", "upper", "strip", "split", "startswith", "endswith", "is_integer", "bit_length", "conjugate", "item", "nonzero"]
+    [
+        "append",
+        "extend",
+        "insert",
+        "pop",
+        "remove",
+        "index",
+        "count",
+        "sort",
+        "reverse",
+        "copy",
+        "clear",
+        "items",
+        "keys",
+        "values",
+        "get",
+        "setdefault",
+        "update",
+        "add",
+        "discard",
+        "union",
+        "intersection",
+        "sum",
+        "mean",
+        "max",
+        "min",
+        "argmax",
+        "argmin",
+        "argsort",
+        "cumsum",
+        "clip",
+        "round",
+        "tolist",
+        "astype",
+        "reshape",
+        "ravel",
+        "flatten",
+        "dot",
+        "all",
+        "any",
+        "std",
+        "var",
+        "prod",
+        "lower",
+        "upper",
+        "strip",
+        "split",
+        "startswith",
+        "endswith",
+        "is_integer",
+        "bit_length",
+        "conjugate",
+        "item",
+        "nonzero",
+    ]
 )
 ALIKE = {
     "absolute": "abs",
@@ -70,10 +221,32 @@ ALIKE = {
     "around": "round",
     "rint": "round",
     "fsum": "sum",
-    "asarray": "array",
     "power": "pow",
 }
-KEEPS = frozenset(["array", "copy", "float64", "float", "float32", "tolist", "ravel", "astype", "flatten", "list", "tuple", "atleast_1d"])
+SAME_ARRAY = frozenset({"asarray", "ravel", "atleast_1d", "reshape"})  # of an array: itself, or a view of it
+ALONG = frozenset("sum mean max min amax amin prod any all argmax argmin cumsum std var median argsort sort".split())
+IN_PLACE = frozenset(
+    "append extend insert pop remove clear sort reverse update setdefault add discard fill put itemset partition popitem".split()
+)
+CHANGES = frozenset(
+    {"append", "extend", "insert", "pop", "add", "update", "setdefault", "reverse", "clear"}
+)  # those that are followed
+KEEPS = frozenset(
+    [
+        "array",
+        "copy",
+        "float64",
+        "float",
+        "float32",
+        "tolist",
+        "ravel",
+        "astype",
+        "flatten",
+        "list",
+        "tuple",
+        "atleast_1d",
+    ]
+)
 
 
 class KeyAxis(Axis):
@@ -102,6 +275,10 @@ class Calls(Values):
         short = short or name
         if short not in known:
             raise run.refusal(f"a call of `{name}`", "write what it does, or call a function of this module")
+        if module == "numpy":
+            args, kwargs = self.along(short, args, kwargs)
+            if short in SAME_ARRAY and isinstance(args[0], Grid):
+                return self.same_array(*args, **kwargs)
         if (
             is_known(args)
             and is_known(kwargs)
@@ -109,6 +286,33 @@ class Calls(Values):
         ):
             return self.of_plain(function, args, kwargs)
         return self.by_rule(ALIKE.get(short, short), args, kwargs)
+
+    def along(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Arguments of numpy's functions, `axis` by its name; none of an array of one axis."""
+        own = getattr(np, name, None)
+        most = (
+            own.nin
+            if isinstance(own, np.ufunc)
+            else {"clip": 3, "round": 2, "around": 2}.get(name, 2 if name in ALONG else 9)
+        )
+        if len(args) > most or {"out", "where", "initial"} & set(kwargs):
+            raise self.run.refusal(f"these arguments of `{name}`", "write `a = np.f(a)`, and no out or where")
+        if name in ALONG and len(args) == 2:
+            args, kwargs = args[:1], {"axis": args[1], **kwargs}
+        entries = parts(args[0]) if args and isinstance(args[0], list | tuple | Grid) else ()
+        if any(isinstance(each, list | tuple | Grid | np.ndarray) for each in entries):
+            if not is_plain(list(entries)):
+                raise self.run.refusal("an array of several axes", "use one for each row")
+        elif entries and kwargs.get("axis", 1) in (0, -1, None):
+            kwargs = {key: each for key, each in kwargs.items() if key != "axis"}
+        return args, kwargs
+
+    def same_array(self, array: Grid, dtype: Any = None, **more: Any) -> Grid:
+        """The array, or a view of it: by its other name it is written to as well."""
+        if more or dtype not in (None, -1):
+            array.shared = True
+            return Grid(list(array.items), True, "O")
+        return array
 
     def of_plain(self, function: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """A call on plain values, by Python itself."""
@@ -188,6 +392,14 @@ class Calls(Values):
 
     def method(self, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """owner.name(...)"""
+        if name in IN_PLACE:
+            self.run.check_alone(owner)
+            if not isinstance(owner, list | dict | set) or name not in CHANGES and not is_plain(owner):
+                raise self.run.refusal(f"`{name}` of this, in place", "make a new one, by sorted(...) say")
+        if isinstance(owner, Grid | Vector):
+            (owner, *args), kwargs = self.along(name, [owner, *args], kwargs)
+            if isinstance(owner, Grid) and name in SAME_ARRAY:
+                return self.same_array(owner, *args, **kwargs)
         if isinstance(owner, list | dict | set) and name in (
             "append",
             "add",
@@ -203,6 +415,8 @@ class Calls(Values):
             "copy",
             "index",
             "count",
+            "reverse",
+            "clear",
         ):
             return self.of_container(owner, name, args, kwargs)
         if is_known(owner):
@@ -234,7 +448,7 @@ class Calls(Values):
         return self.by_rule(ALIKE.get(name, name), [owner, *args], kwargs)
 
     def missing(self, owner: Any, name: str) -> Any:
-        raise Raised("AttributeError")
+        raise self.run.refusal(f"`{name}` of {type(owner).__name__}", "use values of the right type")
 
     def of_container(self, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Methods of lists, dictionaries and sets, with whatever is in them."""
@@ -416,9 +630,24 @@ class Calls(Values):
             return replace(found, array=True, fresh=False)
         if isinstance(found, Number):
             raise OtherKind(self.run.line, "an array of one number", "give a list of answers, or an adjacency of records")
-        return Grid(list(found)) if isinstance(found, list) else found
+        if isinstance(found, Grid):
+            return Grid(list(found.items), kind=found.kind)
+        return self.entries(found) if isinstance(found, list) else found
 
-    _copy = _ravel = _flatten = _atleast_1d = _array
+    _copy = _ravel = _flatten = _atleast_1d = _asarray = _array
+
+    def entries(self, found: list[Any]) -> Grid:
+        """An array of these: numbers in it are numpy's, of a type that the others may decide."""
+        if any(isinstance(each, list | tuple | Grid | np.ndarray) for each in found):
+            raise self.run.refusal("an array of several axes", "use one for each row")
+        plain = is_plain(found)
+        return Grid(
+            [
+                number_of(each) if not plain and is_number(each) and not isinstance(each, bool) else each
+                for each in found
+            ],
+            kind=Grid(found).kind,
+        )
 
     def _float64(self, value: Any) -> Any:
         return NotImplemented if isinstance(value, list | Grid | Vector) else self._float(value)
@@ -433,7 +662,17 @@ class Calls(Values):
         )
 
     def _astype(self, value: Any, kind: Any) -> Any:
-        return value if isinstance(kind, Function) and kind.name in ("float", "numpy.float64") else NotImplemented
+        if not isinstance(kind, Function) or kind.name not in ("float", "numpy.float64"):
+            return NotImplemented
+        return (
+            Grid(list(value.items), kind="f")
+            if isinstance(value, Grid) and value.kind in ("i", "f", "")
+            else replace(value)
+            if isinstance(value, Vector)
+            else value
+            if isinstance(value, Record)
+            else NotImplemented
+        )
 
     def of_keys(self, owner: dict[Any, Any], part: Callable[[Any, Any], Any]) -> Vector:
         """The keys of a dictionary that are the data's, and what they lead to; in the order of the data (`ordered` not)."""
@@ -683,7 +922,11 @@ class Calls(Values):
 
     def sum_of_vector(self, vector: Vector, axis: Any) -> Any:
         """The sum of a vector's entries."""
-        usual, changed, extra = self.many(lambda: self.look(vector.usual)), [self.look(each) for each in vector.changed], vector.extra
+        usual, changed, extra = (
+            self.many(lambda: self.look(vector.usual)),
+            [self.look(each) for each in vector.changed],
+            vector.extra,
+        )
         every = [usual, *changed, *(extra or ())[1:]]
         if any(isinstance(each, Block) for each in every):
             if vector.array and axis is None:
@@ -775,7 +1018,9 @@ class Calls(Values):
                 return NotImplemented
             if found and is_plain(found) and isinstance(entries, list):
                 return items[found.index(self.run.plain(pick, found))]
-            if found is not None and (self.largest(found, smallest=pick is min) or is_same(self.looked(found, entries))):
+            if found is not None and (
+                self.largest(found, smallest=pick is min) or is_same(self.looked(found, entries))
+            ):
                 return Unknown()
             return NotImplemented
         if isinstance(entries, list) and entries:
@@ -844,7 +1089,9 @@ class Calls(Values):
 
     def _linalg_norm(self, value: Any, *, axis: Any = None, keepdims: bool = False) -> Any:
         def norm(one: Any) -> Norm:
-            return Norm(True, AT_LEAST_0, STILL if is_same(one) else ALL, of=one, column=axis is None or keepdims is True)
+            return Norm(
+                True, AT_LEAST_0, STILL if is_same(one) else ALL, of=one, column=axis is None or keepdims is True
+            )
 
         if isinstance(value, Vector) and axis in (1, -1):
             return self.each(value, norm, array=True)

@@ -29,6 +29,7 @@ from dpaudit.verify.coupled.values import (
     Noisy,
     NoisyVector,
     Number,
+    Opaque,
     Span,
     Unknown,
     Vector,
@@ -61,7 +62,7 @@ FREE = frozenset(
 )
 
 
-class Rng:
+class Rng(Opaque):
     """The generator of the program."""
 
     def draw(self, law: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -248,7 +249,9 @@ class Ledger:
             base = bases[1]
         else:
             base = self.run.rules.binary(op, *bases)
-        terms: dict[Drawn, Fraction] = dict.fromkeys((drawn for _, drawn in (*(ours or ()), *(theirs or ()))), Fraction(0))
+        terms: dict[Drawn, Fraction] = dict.fromkeys(
+            (drawn for _, drawn in (*(ours or ()), *(theirs or ()))), Fraction(0)
+        )
         for factor, drawn in (*(ours or ()), *((f * sign, drawn) for f, drawn in theirs or ())):
             terms[drawn] += factor
         if not all(terms.values()):

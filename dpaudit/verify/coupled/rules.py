@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.verify.coupled import arithmetic
-from dpaudit.verify.coupled.executor import MISSING, ORDERS, Contents, Function, NotShown, OtherKind, Raised
+from dpaudit.verify.coupled.executor import MISSING, ORDERS, Contents, NotShown, OtherKind, Raised
 from dpaudit.verify.coupled.noise import Axis, Ledger, Rng
 from dpaudit.verify.coupled.values import (
     ABSTRACT,
@@ -26,6 +26,7 @@ from dpaudit.verify.coupled.values import (
     Both,
     Drawn,
     DrawnVector,
+    Function,
     Grid,
     Index,
     Noisy,
@@ -298,6 +299,8 @@ class Values(Ledger):
         if isinstance(value, NoisyVector | DrawnVector):
             return self.look(value)
         if isinstance(value, np.ndarray) and value.ndim == 1 or isinstance(value, list | tuple):
+            if any(isinstance(each, list | tuple | Grid | np.ndarray) for each in value):
+                raise self.run.refusal("an array of several axes", "use one for each row")
             return Grid(list(value))
         return value
 
@@ -505,8 +508,12 @@ class Values(Ledger):
             case Number():
                 found = arithmetic.compare(ast.NotEq(), value, number_of(0))  # type: ignore[arg-type]
                 return self.decided(found) if isinstance(found, Truth) else found
-            case Grid():
+            case Grid() if len(value.items) == 1:
+                return self.run.truth(value.items[0])
+            case Grid() if value.items:
                 raise Raised("ValueError")
+            case Grid():
+                raise self.run.refusal("the truth of an empty array", "ask for its length")
             case list() | dict() | tuple() if not any(isinstance(each, Rest) for each in parts(value)):
                 return bool(value)
         return self.decided(Truth(is_same(value)))
@@ -599,7 +606,10 @@ class Values(Ledger):
         if isinstance(owner, Grid):
             if is_plain(index) and isinstance(index, slice | int | np.integer):
                 found = self.run.plain(operator.getitem, owner.items, index)
-                return Grid(found, shared=True) if isinstance(index, slice) else found
+                if isinstance(index, bool):
+                    raise self.run.refusal("an array at a truth value", "write its place")
+                owner.shared |= isinstance(index, slice)
+                return Grid(found, True, owner.kind) if isinstance(index, slice) else found
             if isinstance(index, Grid) and is_plain(index.items):
                 return Grid(
                     [self.entry(owner, each) for each in np.flatnonzero(index.items)]
@@ -683,7 +693,8 @@ class Values(Ledger):
     def chosen_entry(self, owner: Any, index: Any) -> Any:
         """An entry by an index that may be one of several: what any of them is."""
         if isinstance(owner, list | tuple) and isinstance(index, Number):
-            if index.same and self.single is None and is_same(owner):
+            kept = any(isinstance(each, list | dict | set | Grid | tuple) for each in owner)
+            if index.same and self.single is None and is_same(owner) and not kept:
                 return Unknown() if not owner else functools.reduce(self.join, owner)
             return owner[self.one_of(index, len(owner))]
         if isinstance(index, Record) and index.region is not None and isinstance(owner, dict):
@@ -747,12 +758,17 @@ class Values(Ledger):
         if start is not None and ANY not in owner:
             owner[ANY] = self.run.binary(op, self.run.value(start), more)
         held = owner.items if isinstance(owner, Grid) else owner
+        self.run.check_alone(owner)
         for key in self.others(held):
-            held[key] = self.join(held[key], self.run.binary(op, held[key], more))
+            found = self.run.binary(op, held[key], more)
+            held[key] = self.join(held[key], self.fitting(owner, found) if isinstance(owner, Grid) else found)
         return True
 
     def store(self, owner: Any, index: Any, value: Any) -> None:
         """owner[index] = value."""
+        self.run.check_alone(owner)
+        if isinstance(owner, Grid):
+            value = self.fitting(owner, value)
         if isinstance(owner, Grid) and not owner.shared and isinstance(index, int | np.integer):
             try:
                 owner.items[index] = value
@@ -780,6 +796,15 @@ class Values(Ledger):
             return
         raise self.run.refusal("an entry of this", "keep values in lists and dictionaries with public keys")
 
+    def fitting(self, array: Grid, value: Any) -> Any:
+        """A value as an array of this kind holds it."""
+        number = number_of(self.numeric(value))
+        if array.kind == "f" and (number is not None or isinstance(value, Noisy | Drawn | float)):
+            return np.float64(value) if isinstance(value, float | int | np.generic) else value
+        if array.kind in ("i", "") and number is not None and number.whole:
+            return np.int64(value) if array.kind == "i" and isinstance(value, int | np.generic) else number
+        raise self.run.refusal("an array that may not hold such a value", "make it one of doubles, by np.zeros say")
+
     # --- what may be either ---------------------------------------------------------------------------------------
 
     def join(self, one: Any, two: Any, seen: dict[Any, Any] | None = None) -> Any:
@@ -790,7 +815,7 @@ class Values(Ledger):
         if one is MISSING or two is MISSING:
             return MISSING
         if isinstance(one, Block) and isinstance(two, Block | Grid) or isinstance(one, Grid) and isinstance(two, Block):
-            return self.join_blocks(one, two)
+            return seen.get((id(one), id(two))) or self.join_blocks(one, two, seen)
         if (
             type(one) is type(two)
             and isinstance(one, int | float | str | bool | np.generic)
@@ -825,16 +850,18 @@ class Values(Ledger):
         key = id(one), id(two)
         if key in seen:
             return seen[key]
-        if id(one) in self.fixed or id(two) in self.fixed or type(one) is not type(two):
-            if (
-                is_same(self.look(one))
-                and is_same(self.look(two))
-                and not (id(one) in self.fixed or id(two) in self.fixed)
+        if "ways" not in seen or any(each in seen for each in key) or type(one) is not type(two):
+            if isinstance(one, list | dict | Grid) is not isinstance(two, list | dict | Grid) and is_same(
+                self.look([one, two])
             ):
                 return Unknown()
             raise self.run.refusal("one of two containers", "give it one name on every way")
-        result: Any = Grid([]) if isinstance(one, Grid) else type(one)()
-        seen[key] = result
+        result: Any = (
+            Grid([], one.shared or two.shared, one.kind if one.kind == two.kind else "O")
+            if isinstance(one, Grid)
+            else type(one)()
+        )
+        seen |= {key: result, key[0]: key, key[1]: key}
         held = self.join_contents(
             result, one.items if isinstance(one, Grid) else one, two.items if isinstance(two, Grid) else two, seen
         )
@@ -844,7 +871,7 @@ class Values(Ledger):
             (result.items if isinstance(result, Grid) else result).extend(held)
         return result
 
-    def join_blocks(self, one: Any, two: Any) -> Block:
+    def join_blocks(self, one: Any, two: Any, seen: dict[Any, Any]) -> Block:
         """Two vectors, one of which may be an array that both runs have."""
         blocks = [
             each if isinstance(each, Block) else Block(axis=self.rows if is_same(each) else None) for each in (one, two)
@@ -853,12 +880,13 @@ class Values(Ledger):
         if a.axis is not b.axis:
             raise self.run.refusal("vectors of two lengths", "use rows of one length")
         start = a.start if a.start == b.start else None
-        return Block(
+        seen[id(one), id(two)] = found = Block(
             True, max(sizes), max(a.moved_1, b.moved_1), max(a.moved_2, b.moved_2), a.axis, start, max(a.added, b.added)
         )
+        return found
 
     rows: Any = None
-    fixed: frozenset[int] = frozenset()
+    standing: dict[int, Any] = {}  # containers in a vector, of which each stands for many
 
     def join_contents(self, container: Any, one: Any, two: Any, seen: dict[Any, Any]) -> Any:
         """What a container may hold where it may hold one thing or the other."""

@@ -7,6 +7,7 @@ the first's. All bounds are of real numbers.
 
 from __future__ import annotations
 
+import ast
 import itertools
 import math
 from collections.abc import Iterable, Mapping
@@ -80,6 +81,27 @@ class Unknown:
 
     def __deepcopy__(self, memo: Any) -> Unknown:
         return self  # a value, not a place
+
+
+class Opaque:
+    """What is no value but can be called: it may hold data or noise."""
+
+    same = False
+
+
+@dataclass(frozen=True)
+class Function(Opaque):
+    """A helper, a lambda, or a function of Python's, numpy's or math's by its name; `owner`: what a method is of."""
+
+    name: str
+    node: ast.FunctionDef | ast.Lambda | None = None
+    frame: dict[str, Any] | None = None
+    owner: Any = None
+
+    @property
+    def same(self) -> bool:  # type: ignore[override]
+        """Python's own are; another may hold data."""
+        return self.node is None and self.owner is None
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,10 +281,20 @@ class Both(Unknown):
 
 @dataclass(eq=False)
 class Grid:
-    """A one-dimensional array of numpy's with a known number of entries; a slice of one shares them, and is not written to."""
+    """A one-dimensional array of numpy's with a known number of entries.
+
+    `shared`: there is another array that shares them, so that neither is written to. `kind`: "f" for doubles, "i" for
+    whole numbers, "" where that is not known, "O" for others.
+    """
 
     items: list[Any]
     shared: bool = False
+    kind: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind is None:
+            kinds = {_kind(each) for each in self.items} or {"f"}
+            self.kind = "O" if "O" in kinds else "f" if "f" in kinds else "" if "" in kinds else "i"
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,6 +373,19 @@ class Own(str):
 ME, NEW = Own("the user"), Own("the value")
 USER = ((0,), ("user",), (".user",))  # where a row may name its user
 
+
+def _kind(value: Any) -> str:
+    """What numpy makes of an array with this entry alone."""
+    if isinstance(value, np.generic):
+        return value.dtype.kind if value.dtype in (np.float64, np.int64) else "O"
+    if isinstance(value, Drawn | Noisy):
+        laws = [value.law] if isinstance(value, Drawn) else [drawn.law for _, drawn in value.terms]
+        return "" if set(laws) <= {"geometric", "sign"} else "f"
+    if isinstance(value, Number) or type(value) is Unknown:
+        return ""
+    return "f" if isinstance(value, float) else "i" if isinstance(value, int) and not isinstance(value, bool) else "O"
+
+
 ABSTRACT = (Unknown, Drawn, Noisy, Grid, DrawnVector, NoisyVector, Order)
 
 
@@ -391,7 +436,7 @@ def is_known(value: Any) -> bool:
 
 def is_same(value: Any) -> bool:
     """Whether both runs have the same value; noise that nothing has looked at is not yet."""
-    if isinstance(value, Unknown):
+    if isinstance(value, Unknown | Opaque):
         return value.same
     if isinstance(value, Noisy):
         return value.value is not None

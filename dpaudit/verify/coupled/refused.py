@@ -1,0 +1,68 @@
+"""Python that the executor does not follow, refused by the look of it: iterators kept, generators, names bound from afar."""
+
+import ast
+from collections.abc import Iterator
+
+from dpaudit.verify.coupled.executor import NotShown
+
+ITERATORS = frozenset({"zip", "enumerate", "reversed"})
+VIEWS = frozenset({"items", "keys", "values"})
+AT_ONCE = frozenset("sum min max any all list tuple sorted set frozenset dict len zip enumerate reversed fsum".split())
+
+
+def check_followed(function: ast.AST) -> None:
+    """Raises `NotShown` for what a function holds that is executed otherwise than Python does it."""
+    above = {id(part): node for node in ast.walk(function) for part in ast.iter_child_nodes(node)}
+    for node, what, cure in _found(function, above):
+        raise NotShown(getattr(node, "lineno", 1), what, cure)
+
+
+def _found(function: ast.AST, above: dict[int, ast.AST]) -> Iterator[tuple[ast.AST, str, str]]:
+    for node in ast.walk(function):
+        match node:
+            case ast.Yield() | ast.YieldFrom() | ast.Await():
+                yield node, "a generator function", "return a list"
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                if any(isinstance(part, ast.NamedExpr) for part in ast.walk(node)):
+                    yield node, "`:=` in a comprehension", "write a loop"
+            case ast.arguments(defaults=defaults, kw_defaults=more):
+                for default in (*defaults, *more):
+                    if default is not None and not _is_fixed(default):
+                        yield default, "a default that is no number or text", "pass it at every call"
+            case ast.Compare(ops=[ast.Is() | ast.IsNot()], left=left, comparators=[right]):
+                if not any(isinstance(each, ast.Constant) and each.value is None for each in (left, right)):
+                    yield node, "`is`", "compare by =="
+        kept = isinstance(node, ast.GeneratorExp) or _is_iterator(node)
+        if kept and not _is_consumed(node, above[id(node)]):
+            yield node, "an iterator that is kept", "make a list of it, or loop over it where it stands"
+
+
+def _is_fixed(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant() | ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=ast.Constant()):
+            return True
+        case ast.Tuple(elts=parts):
+            return all(map(_is_fixed, parts))
+    return False
+
+
+def _is_iterator(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id=name)):
+            return name in ITERATORS
+        case ast.Call(func=ast.Attribute(attr=name), args=[], keywords=[]):
+            return name in VIEWS
+    return False
+
+
+def _is_consumed(node: ast.AST, around: ast.AST) -> bool:
+    match around:
+        case ast.For(iter=value) | ast.comprehension(iter=value):
+            return value is node
+        case ast.Call(func=ast.Name(id=name)):
+            return name in AT_ONCE
+        case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[value]):
+            return value is node and not isinstance(node, ast.GeneratorExp)
+        case ast.Starred():
+            return True
+    return False

@@ -213,6 +213,7 @@ METHODS = frozenset(  # of plain values
         "nonzero",
     ]
 )
+ORDERLESS = frozenset("len sorted sum min max set frozenset any all bool isinstance".split())
 ALIKE = {
     "absolute": "abs",
     "fabs": "abs",
@@ -324,6 +325,8 @@ class Calls(Values):
             own = getattr(builtins, name)
         if any(isinstance(each, int) and abs(each) > 10**7 for each in args):
             raise self.run.refusal("a number this large", "give smaller parameters")
+        if name not in ORDERLESS and any(isinstance(each, set | frozenset) and len(each) > 1 for each in args):
+            raise self.run.refusal("a set in an order, which is no one's", "sort it")
         args = [self.unwrapped(each) for each in args]
         found = self.run.plain(own, *args, **{name: self.unwrapped(each) for name, each in kwargs.items()})
         if isinstance(found, np.ndarray) and found.ndim == 1:

@@ -182,7 +182,11 @@ def derived(
     delta = DELTA if claim is None or claim.delta == 0.0 and not isinstance(claim, PureDP) else claim.delta
     deltas = [0.0] if math.isfinite(max(each.epsilon_at(0.0) for each in found)) else [delta]
     first = found[0]
-    if first.whole and pair is not None and any(each.denominator > 1 for side in answers_of_pair(pair) for each in side):
+    if (
+        first.whole
+        and pair is not None
+        and any(each.denominator > 1 for side in answers_of_pair(pair) for each in side)
+    ):
         raise InvalidSpec("geometric noise hides whole moves of whole answers, and those of the pair are not whole")
     number = (
         "" if first.adjacency not in ADJACENCIES or first.data == "one number" else f"; {many_answers(first.answers)}"

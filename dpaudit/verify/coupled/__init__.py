@@ -13,12 +13,12 @@ from typing import Any
 
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.claims.rounding import above
-from dpaudit.verify.coupled.cases import MOVES, Case, Loops, cases
-from dpaudit.verify.coupled.executor import MOST_WAYS, Executor, NotShown, OtherKind, Raised, Script
-from dpaudit.verify.coupled.noise import Rng, Whole
+from dpaudit.verify.coupled.cases import MOVES, LoopRules, NeighbourCase, cases
+from dpaudit.verify.coupled.executor import MOST_WAYS, NotShown, OtherKind, RaisedAlike, Script, TreeExecutor
+from dpaudit.verify.coupled.noise import Rng, WholeAnswers
 from dpaudit.verify.coupled.refused import check_followed
 from dpaudit.verify.coupled.rules import Listed, Split
-from dpaudit.verify.coupled.spent import Spent, at_most, by_sample, root_above
+from dpaudit.verify.coupled.spent import Spending, at_most, by_sample, root_above
 from dpaudit.verify.coupled.values import is_same
 from dpaudit.verify.language.source import ReadSource
 
@@ -51,15 +51,15 @@ class Way:
     """
 
     case: str
-    steps: tuple[tuple[int, str, Spent], ...]
+    steps: tuple[tuple[int, str, Spending], ...]
     chance: Fraction | None = None
     takes_part: bool = True
     raised: str = ""
 
     @property
-    def total(self) -> Spent:
+    def total(self) -> Spending:
         """What the way spends."""
-        return sum((spent for _, _, spent in self.steps), Spent())
+        return sum((spent for _, _, spent in self.steps), Spending())
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +83,17 @@ class Derivation:
         """The least epsilon found, rounded up, at which all ways are (epsilon, delta)-DP; infinite where there is none."""
         return max(by_sample(total, chance, delta) for chance, total in self._totals().items())
 
-    def _totals(self) -> dict[Fraction | None, Spent]:
+    def _totals(self) -> dict[Fraction | None, Spending]:
         """What no way spends more than, by the chance with which the record takes part; None: it surely does.
 
         A chance counts only for a case all of whose ways have it, and spend nothing where the record takes no part.
         """
         sampled: dict[str, Fraction | None] = {}
         for way in self.ways:
-            idle = way.chance is not None and (way.takes_part or way.total == Spent())
+            idle = way.chance is not None and (way.takes_part or way.total == Spending())
             chance = way.chance if idle and sampled.get(way.case, way.chance) == way.chance else None
             sampled[way.case] = chance
-        by_chance: dict[Fraction | None, list[Spent]] = {}
+        by_chance: dict[Fraction | None, list[Spending]] = {}
         for way in self.ways:
             by_chance.setdefault(sampled[way.case], []).append(way.total)
         return {chance: at_most(totals) for chance, totals in by_chance.items()}
@@ -136,7 +136,7 @@ def derive(
         (data,) if data else kinds_of(source.definition, names_of(source.definition, parameters)[0], adjacency in MOVES)
     )
     for kind, whole in itertools.product(kinds, (False, True)):
-        if whole and not isinstance(errors[-1], Whole):
+        if whole and not isinstance(errors[-1], WholeAnswers):
             continue  # nothing asked for it
         try:
             ways = _every_way(source, adjacency, parameters, kind, answers, whole)
@@ -164,13 +164,13 @@ def _every_way(
     raise NotShown(1, f"records compared with more than {MOST_SPLITS} values", "compare them with fewer")
 
 
-def _ways(source: ReadSource, parameters: Mapping[str, Any], case: Case) -> list[Way]:
+def _ways(source: ReadSource, parameters: Mapping[str, Any], case: NeighbourCase) -> list[Way]:
     ways: list[Way] = []
     script: Script | None = Script()
     while script is not None:
         raised = ""
-        run, given = Executor(source), copy.deepcopy(dict(parameters))
-        run.rules = rules = Loops(run)
+        run, given = TreeExecutor(source), copy.deepcopy(dict(parameters))
+        run.rules = rules = LoopRules(run)
         run.script = script
         rules.changed_axes.update(case.axes)
         try:
@@ -179,11 +179,11 @@ def _ways(source: ReadSource, parameters: Mapping[str, Any], case: Case) -> list
             )
             if not is_same(output):
                 raise run.refusal("an output that is not the same on both datasets", "add noise to each part")
-        except Raised as error:
+        except RaisedAlike as error:
             raised = str(error)
         except Listed:
             raise run.refusal("an answer by its place", "give `answers`, how many there are") from None
-        if not (rules.alike(given, dict(parameters)) and rules.alike(run.constants, Executor(source).constants)):
+        if not (rules.alike(given, dict(parameters)) and rules.alike(run.constants, TreeExecutor(source).constants)):
             raise run.refusal("a parameter or a constant that is changed", "change a copy of it")
         ways.append(
             Way(case.words, tuple(rules.steps), rules.facts.get("coin"), rules.facts.get("takes part", True), raised)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.verify.coupled.values import ALL, STILL, Number, Span, Truth
+from dpaudit.verify.coupled.values import ALL, STILL, PairedNumber, PairedTruth, Span
 
 ZERO, ONE = Fraction(0), Fraction(1)
 UNIT = Span(-ONE, ONE)
@@ -21,7 +21,7 @@ class Undefined(Exception):
     """An operation that raises for some of the numbers, on one dataset perhaps and not on the other."""
 
 
-def add(one: Number, two: Number) -> Number:
+def add(one: PairedNumber, two: PairedNumber) -> PairedNumber:
     """one + two."""
     start, offset = one.start, one.offset + two.span
     if start is None:
@@ -34,10 +34,10 @@ def add(one: Number, two: Number) -> Number:
     elif two.less is not None:
         less = None
     whole = one.whole and two.whole
-    return Number(True, one.span + two.span, one.moved + two.moved, whole, start, offset, less, alone)
+    return PairedNumber(True, one.span + two.span, one.moved + two.moved, whole, start, offset, less, alone)
 
 
-def subtract(one: Number, two: Number) -> Number:
+def subtract(one: PairedNumber, two: PairedNumber) -> PairedNumber:
     """one - two: where two is one number for all that it is taken from, how each moves without it is remembered."""
     found = add(one, scaled(two, -ONE, True))
     if any(one is each or one.entry_of is each is not None for each in two.top):
@@ -47,37 +47,37 @@ def subtract(one: Number, two: Number) -> Number:
     return found
 
 
-def scaled(one: Number, factor: Fraction, whole: bool = False) -> Number:
+def scaled(one: PairedNumber, factor: Fraction, whole: bool = False) -> PairedNumber:
     """factor * one."""
     by = Span(factor, factor)
     less = None if one.less is None else (one.less[0], one.less[1] * factor)
-    return Number(True, one.span * by, one.moved * by, one.whole and whole, less=less, alone=one.alone * by)
+    return PairedNumber(True, one.span * by, one.moved * by, one.whole and whole, less=less, alone=one.alone * by)
 
 
-def multiply(one: Number, two: Number) -> Number:
+def multiply(one: PairedNumber, two: PairedNumber) -> PairedNumber:
     """one * two."""
     for number, other in ((one, two), (two, one)):
         if number.span.width == 0 and not math.isinf(number.span.low):
             return scaled(other, Fraction(number.span.low), number.whole)
     moved = one.span * two.moved + two.span * one.moved + one.moved * two.moved
-    return Number(True, one.span * two.span, moved, one.whole and two.whole)
+    return PairedNumber(True, one.span * two.span, moved, one.whole and two.whole)
 
 
-def divide(one: Number, two: Number, alone: bool = False) -> Number:
+def divide(one: PairedNumber, two: PairedNumber, alone: bool = False) -> PairedNumber:
     """one / two. Raises `Undefined` where two may be 0 in one run alone; `alone`: only one run divides."""
     over = two.span.inverse() if two.span.low > 0 or two.span.high < 0 else None
     if over is None:
         if two.moved != STILL or alone:
             raise Undefined("a division by what may be 0")
-        return Number() if one.moved == STILL else Number(True, ALL, ALL)
+        return PairedNumber() if one.moved == STILL else PairedNumber(True, ALL, ALL)
     if two.span.width == 0:
         return scaled(one, Fraction(over.low))
     if two.moved == STILL:
-        return Number(True, one.span * over, one.moved * over)
-    return Number(True, one.span * over, ALL)
+        return PairedNumber(True, one.span * over, one.moved * over)
+    return PairedNumber(True, one.span * over, ALL)
 
 
-def whole_steps(one: Number, to_even: bool = False, to_zero: bool = False) -> Number:
+def whole_steps(one: PairedNumber, to_even: bool = False, to_zero: bool = False) -> PairedNumber:
     """The number rounded up, down, towards 0, or to the nearest (`to_even`: from 1/2 to 0, and from 3/2 to 2)."""
     if one.whole:
         return one
@@ -92,34 +92,36 @@ def whole_steps(one: Number, to_even: bool = False, to_zero: bool = False) -> Nu
     low, high = (
         end if math.isinf(end) else Fraction(f(end)) for end, f in zip(one.span, (math.floor, math.ceil), strict=True)
     )
-    return Number(True, Span(low, high), moved, True)
+    return PairedNumber(True, Span(low, high), moved, True)
 
 
-def extreme(one: Number, two: Number, pick: Callable[[Any, Any], Any]) -> Number:
+def extreme(one: PairedNumber, two: PairedNumber, pick: Callable[[Any, Any], Any]) -> PairedNumber:
     """The smaller or the larger of two numbers: it moves no further than they do."""
     span = Span(pick(one.span.low, two.span.low), pick(one.span.high, two.span.high))
     still = one.moved == STILL and two.moved == STILL
-    return Number(True, span, STILL if still else one.moved | two.moved, one.whole and two.whole)
+    return PairedNumber(True, span, STILL if still else one.moved | two.moved, one.whole and two.whole)
 
 
-def absolute(one: Number) -> Number:
+def absolute(one: PairedNumber) -> PairedNumber:
     """|one|."""
     most, low = one.span.most, Fraction(0)
     if one.span.low > 0 or one.span.high < 0:
         low = min(abs(one.span.low), abs(one.span.high))  # type: ignore[assignment]
     far = one.moved.most
-    return Number(True, Span(low, most), Span(-far, far), one.whole)
+    return PairedNumber(True, Span(low, most), Span(-far, far), one.whole)
 
 
-def power(one: Number, exponent: int) -> Number:
+def power(one: PairedNumber, exponent: int) -> PairedNumber:
     """one ** exponent, a whole number from 0 on."""
-    result = Number(True, Span(ONE, ONE), STILL, True)
+    result = PairedNumber(True, Span(ONE, ONE), STILL, True)
     for _ in range(exponent):
         result = multiply(result, one)
     return result if exponent % 2 else replace(result, span=Span(max(Fraction(0), result.span.low), result.span.high))
 
 
-def monotone(one: Number, function: Callable[[float], float], steepest: Fraction | float = math.inf) -> Number:
+def monotone(
+    one: PairedNumber, function: Callable[[float], float], steepest: Fraction | float = math.inf
+) -> PairedNumber:
     """An increasing function of the number: ends rounded outwards; it moves by at most `steepest` times as much."""
     ends = []
     for end, away in zip(one.span, (-math.inf, math.inf), strict=True):
@@ -130,23 +132,23 @@ def monotone(one: Number, function: Callable[[float], float], steepest: Fraction
         value = math.nextafter(value, away) if math.isfinite(value) else value
         ends.append(value if math.isinf(value) else Fraction(value))
     moved = STILL if one.moved == STILL else one.moved * Span(Fraction(0), steepest)
-    return Number(True, Span(*ends), moved)
+    return PairedNumber(True, Span(*ends), moved)
 
 
-def compare(op: ast.cmpop, one: Number, two: Number) -> bool | Truth:
+def compare(op: ast.cmpop, one: PairedNumber, two: PairedNumber) -> bool | PairedTruth:
     """one op two: known where the spans say so in both runs."""
     match op:
         case ast.Gt() | ast.GtE():
             return compare(ast.Lt() if isinstance(op, ast.Gt) else ast.LtE(), two, one)
         case ast.NotEq():
             found = compare(ast.Eq(), one, two)
-            return found if isinstance(found, Truth) else not found
-    same = Truth(one.same and two.same)
+            return found if isinstance(found, PairedTruth) else not found
+    same = PairedTruth(one.same and two.same)
     (low, high), (least, most) = one.span, two.span
     if not (one.whole and two.whole):  # doubles decide, so that a hair stays between the two
         hair = max((abs(end) for end in (*one.span, *two.span) if not math.isinf(end)), default=0) * HAIR
         far = high + hair < least or low - hair > most
-        return Truth(one.same and two.same) if not far else not isinstance(op, ast.Eq) and high < least
+        return PairedTruth(one.same and two.same) if not far else not isinstance(op, ast.Eq) and high < least
     surely, never = {
         ast.Lt: (high < least, low >= most),
         ast.LtE: (high <= least, low > most),
@@ -155,7 +157,7 @@ def compare(op: ast.cmpop, one: Number, two: Number) -> bool | Truth:
     return True if surely else False if never else same
 
 
-OPERATIONS: dict[type[ast.operator], Callable[[Number, Number], Number]] = {
+OPERATIONS: dict[type[ast.operator], Callable[[PairedNumber, PairedNumber], PairedNumber]] = {
     ast.Add: add,
     ast.Sub: subtract,
     ast.Mult: multiply,

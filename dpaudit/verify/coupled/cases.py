@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.verify.coupled.executor import MISSING, Contents, Executor, NotShown, _Left
-from dpaudit.verify.coupled.functions import Calls
-from dpaudit.verify.coupled.noise import Axis, Rng
+from dpaudit.verify.coupled.executor import MISSING, Contents, NotShown, TreeExecutor, _Left
+from dpaudit.verify.coupled.functions import CallRules
+from dpaudit.verify.coupled.noise import EntryAxis, Rng
 from dpaudit.verify.coupled.rules import ANY
 from dpaudit.verify.coupled.values import (
     ALL,
@@ -28,22 +28,22 @@ from dpaudit.verify.coupled.values import (
     NEW,
     STILL,
     USER,
-    Block,
-    Both,
-    Drawn,
-    Grid,
-    Index,
+    EntryIndex,
+    FreshNoise,
+    Keyed,
+    KnownArray,
     Noisy,
-    Number,
+    NormedVector,
     Only,
     Own,
+    PairedNumber,
+    PairedTruth,
     Place,
     Record,
+    Replaced,
     Span,
-    Table,
-    Truth,
-    Unknown,
-    Users,
+    UnknownValue,
+    UserRows,
     Vector,
     is_number,
     is_same,
@@ -58,22 +58,22 @@ MOST_CASES = 5_000
 MOST_ROWS = 16  # of a user, where the code bounds their number
 
 
-class DataAxis(Axis):
+class DataAxis(EntryAxis):
     """Names the places of a dataset that is not empty."""
 
     filled = True
 
 
-class RowAxis(Axis):
+class RowAxis(EntryAxis):
     """Names the length of each row of a table: a number once one was used for it."""
 
     number: int | None = None
 
 
-class Loops(Calls):
+class LoopRules(CallRules):
     """Loops and comprehensions over as many entries as a dataset has."""
 
-    def __init__(self, run: Executor) -> None:
+    def __init__(self, run: TreeExecutor) -> None:
         super().__init__(run)
         self.rows, self.changed_axes, self.ones, self.standing = RowAxis(), {}, set[int](), {}
         self.facts: dict[Any, Any] = {}  # what was found out of the case on the way, undone with all else
@@ -88,7 +88,7 @@ class Loops(Calls):
             run.assign(generator.target, entry)
             for test in generator.ifs:
                 condition = run.truth(run.value(test))
-                if isinstance(condition, Truth):
+                if isinstance(condition, PairedTruth):
                     if self.single is None:
                         continue  # of a usual entry both runs have it, or neither
                     condition = self.taken(condition)
@@ -98,7 +98,10 @@ class Loops(Calls):
 
         before, clock = run.contents(), self.clock
         usual = self.many(lambda: self.check_own(self.of_entry(made, items.usual, items), clock))
-        changed = [self.check_own(self.both(lambda one: self.of_entry(made, one, items), each), clock) for each in items.changed]
+        changed = [
+            self.check_own(self.both(lambda one: self.of_entry(made, one, items), each), clock)
+            for each in items.changed
+        ]
         extra = items.extra
         if extra is not None:
             extra = extra[0], self.alone(extra[0], lambda: made(items.extra[1]))  # type: ignore[index]
@@ -106,7 +109,7 @@ class Loops(Calls):
         if not self.alike_contents(before, run.contents()):
             raise run.refusal("a comprehension that changes something", "write it as a loop")
         for each in changed:
-            if isinstance(each, Both) and MISSING in (each.first, each.second):
+            if isinstance(each, Replaced) and MISSING in (each.first, each.second):
                 if extra is None and not (each.first is MISSING and each.second is MISSING):
                     extra = (each.first is MISSING, each.second if each.first is MISSING else each.first)
                 elif each.first is not MISSING or each.second is not MISSING:
@@ -114,17 +117,17 @@ class Loops(Calls):
         changed = [
             each
             for each in changed
-            if each is not MISSING and not (isinstance(each, Both) and MISSING in (each.first, each.second))
+            if each is not MISSING and not (isinstance(each, Replaced) and MISSING in (each.first, each.second))
         ]
         if extra is not None and extra[1] is MISSING:
             extra = None
         if usual is MISSING:
             usual = (
-                Number(True, STILL, STILL, True)
+                PairedNumber(True, STILL, STILL, True)
                 if not changed and extra is None
                 else self.like([*changed, *(extra or ())[1:]][0])
             )
-        axis = items.axis if not generator.ifs else Axis()
+        axis = items.axis if not generator.ifs else EntryAxis()
         self.changed_axes[axis] = bool(changed)
         self.stand([usual, *changed, *(extra or ())[1:]])
         return Vector(usual=usual, changed=tuple(changed), extra=extra, axis=axis, most=items.most)
@@ -132,29 +135,29 @@ class Loops(Calls):
     def stand(self, value: Any) -> None:
         """Notes the containers in the entries of a vector."""
         for each in parts(value):
-            if isinstance(each, list | dict | set | Grid):
+            if isinstance(each, list | dict | set | KnownArray):
                 self.standing[id(each)] = each
             self.stand(each)
 
     def of_entry(self, made: Callable[[Any], Any], entry: Any, vector: Vector) -> Any:
         """What is made of an entry, by names that are its own; what is taken from it is not that of other entries."""
         number = next(CLOCK)
-        if type(entry) is Number:
+        if type(entry) is PairedNumber:
             entry = replace(entry, entry_of=vector)
-        found = made(replace(entry) if isinstance(entry, Number | Record) else entry)
-        if isinstance(found, Number) and found.less is not None and found.less[0].born > number:
+        found = made(replace(entry) if isinstance(entry, PairedNumber | Record) else entry)
+        if isinstance(found, PairedNumber) and found.less is not None and found.less[0].born > number:
             return replace(found, less=None)
-        if isinstance(found, Noisy) and isinstance(found.base, Number) and found.base.less is not None:
+        if isinstance(found, Noisy) and isinstance(found.base, PairedNumber) and found.base.less is not None:
             if found.base.less[0].born > number:
                 found.base = replace(found.base, less=None)
         return found
 
-    def of_any(self, generator: ast.comprehension, items: Unknown, element: Callable[[], Any]) -> Any:
+    def of_any(self, generator: ast.comprehension, items: UnknownValue, element: Callable[[], Any]) -> Any:
         """A comprehension over entries of which nothing is known."""
         run, before = self.run, self.run.contents()
 
         def made() -> Any:
-            run.assign(generator.target, Unknown(items.same))
+            run.assign(generator.target, UnknownValue(items.same))
             for test in generator.ifs:
                 run.truth(run.value(test))
             return self.look(element())
@@ -162,12 +165,12 @@ class Loops(Calls):
         found = self.many(made)
         if not self.alike_contents(before, run.contents()) or not is_same(found) or not items.same:
             raise run.refusal("a comprehension over what is not known", "write it over public or noisy values")
-        return Unknown()
+        return UnknownValue()
 
     def like(self, value: Any) -> Any:
         """An entry that both runs have, of the same kind as another."""
         number = number_of(self.numeric(value))
-        return Number(True, number.span, whole=number.whole) if number is not None else Unknown()
+        return PairedNumber(True, number.span, whole=number.whole) if number is not None else UnknownValue()
 
     def appended(self, node: ast.For, items: Vector) -> bool:
         """Whether a loop only appends one value a turn to a new list: that is a comprehension."""
@@ -196,7 +199,7 @@ class Loops(Calls):
         run.frame[name] = self.comprehension(generator, items, lambda: run.value(made))
         for each in ast.walk(node.target):
             if isinstance(each, ast.Name):
-                run.frame[each.id] = Unknown(False)
+                run.frame[each.id] = UnknownValue(False)
         return True
 
     # --- loops ----------------------------------------------------------------------------------------------------
@@ -214,7 +217,7 @@ class Loops(Calls):
         usual = lambda: run.turn(node, items.usual)
         run.endless(usual)
         for each in items.changed:
-            if isinstance(each, Both):
+            if isinstance(each, Replaced):
                 self.apart(node, each.first, each.second)
             elif not self.one_turn(node, each):
                 run.block(node.orelse)
@@ -285,12 +288,12 @@ class Loops(Calls):
             entries.append(self.many(lambda each=each: self.check_own(self.of_entry(noise, each, items), clock)))
         if not self.largest(entries):
             return False
-        run.frame[winners.pop()] = Index(True, Span(Fraction(0), math.inf), whole=True)
+        run.frame[winners.pop()] = EntryIndex(True, Span(Fraction(0), math.inf), whole=True)
         for name in (noisy, best, *(n.id for n in ast.walk(node.target) if isinstance(n, ast.Name))):
-            run.frame[name] = Unknown(False)
+            run.frame[name] = UnknownValue(False)
         return True
 
-    def rows_of_users(self, node: ast.For, rows: Users) -> None:
+    def rows_of_users(self, node: ast.For, rows: UserRows) -> None:
         """A loop over rows of users: usual ones, and one by one those of the user whom one run alone has."""
         run = self.run
         usual = lambda: run.turn(node, Record())
@@ -375,11 +378,11 @@ class Loops(Calls):
             token = (key, slot)
             if isinstance(value, Only):
                 return value.value if value.second is second else value
-            if isinstance(value, Block) or isinstance(value, Grid):
-                return replace(value, start=token, added=Fraction(0)) if isinstance(value, Block) else value
-            if not isinstance(value, Number) or type(value) is not Number:
+            if isinstance(value, NormedVector) or isinstance(value, KnownArray):
+                return replace(value, start=token, added=Fraction(0)) if isinstance(value, NormedVector) else value
+            if not isinstance(value, PairedNumber) or type(value) is not PairedNumber:
                 return value  # what no turn changes is known, or is no number
-            return Number(True, value.span, whole=value.whole, start=token)
+            return PairedNumber(True, value.span, whole=value.whole, start=token)
 
         if isinstance(held, dict):
             return {name: mark(name, value) for name, value in held.items()}
@@ -421,22 +424,24 @@ class Loops(Calls):
         one, two = (old if self.untouched(each, token) else each for each in (one, two))
         if one is old and two is old:
             return old
-        if isinstance(old, Block | Grid) and (isinstance(one, Block) or isinstance(two, Block)):
+        if isinstance(old, NormedVector | KnownArray) and (
+            isinstance(one, NormedVector) or isinstance(two, NormedVector)
+        ):
             far = [
                 each.added
-                if isinstance(each, Block) and each.start == token
+                if isinstance(each, NormedVector) and each.start == token
                 else Fraction(0)
                 if each is old
                 else math.inf
                 for each in (one, two)
             ]
-            before = old.moved_2 if isinstance(old, Block) else Fraction(0)
-            return Block(True, math.inf, math.inf, before + far[0] + far[1], self.rows)
+            before = old.moved_2 if isinstance(old, NormedVector) else Fraction(0)
+            return NormedVector(True, math.inf, math.inf, before + far[0] + far[1], self.rows)
         was = number_of(old) if not isinstance(old, bool) else None
         sides = [number_of(each) if each is not old else was for each in (one, two)]
         if None in sides or (was is None and old is not MISSING):
             if local:
-                return Unknown(False)
+                return UnknownValue(False)
             raise self.run.refusal("an entry that one record changes", "count and add up only")
         first, second = sides
         assert first is not None
@@ -445,17 +450,17 @@ class Loops(Calls):
         if was is not None and all(each is old or side.start == token for each, side in ((one, first), (two, second))):
             offsets = [STILL if each is old else side.offset for each, side in ((one, first), (two, second))]
             span = was.span + (offsets[0] | offsets[1])
-            return Number(True, span, was.moved + offsets[1] + -offsets[0], whole and was.whole)
+            return PairedNumber(True, span, was.moved + offsets[1] + -offsets[0], whole and was.whole)
         if was is None and (one is MISSING or two is MISSING):
-            return Unknown(False)
-        return Number(True, first.span | second.span, second.span + -first.span, whole)
+            return UnknownValue(False)
+        return PairedNumber(True, first.span | second.span, second.span + -first.span, whole)
 
     @staticmethod
     def untouched(value: Any, token: Any) -> bool:
         """Whether a variable is what it was before the turn."""
-        if isinstance(value, Block):
+        if isinstance(value, NormedVector):
             return bool(value.start == token and value.added == 0)
-        return isinstance(value, Number) and value.start == token and value.offset == STILL
+        return isinstance(value, PairedNumber) and value.start == token and value.offset == STILL
 
     # --- samplers ---------------------------------------------------------------------------------------------------
 
@@ -484,7 +489,7 @@ class Loops(Calls):
             or not 0 < chance < 1
         ):  # type: ignore[attr-defined]
             return False
-        drawn = self.made(Drawn("geometric", Fraction(chance), run.line))
+        drawn = self.made(FreshNoise("geometric", Fraction(chance), run.line))
         run.frame[name] = self.made(Noisy(start - 1, ((Fraction(1), drawn),)))
         return True
 
@@ -503,7 +508,7 @@ class Loops(Calls):
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class NeighbourCase:
     """One way in which two datasets may be neighbours: words, and the dataset of both as the program sees it."""
 
     words: str
@@ -513,28 +518,28 @@ class Case:
 
 def cases(
     adjacency: str, kind: str, answers: int | None, whole: bool, points: Mapping[tuple[Any, ...], set[Any]]
-) -> Iterator[Case]:
+) -> Iterator[NeighbourCase]:
     """All of them; `whole`: answers are whole numbers."""
     if adjacency in MOVES:
         yield from _of_answers(adjacency, kind, answers, whole)
         return
     regions = list(_regions(points))
-    axis = DataAxis() if adjacency == "replace_one" else Axis()
+    axis = DataAxis() if adjacency == "replace_one" else EntryAxis()
     usual: Any = Record()
     if adjacency == "add_or_remove_user" and kind != "a mapping":
         named = {path: Place(True, ME) for path in USER}
         every = tuple({**region, **named} for region in regions)
         yield from (
-            Case(f"rows of one user {'added' if second else 'removed'}", Users(False, second, every))
+            NeighbourCase(f"rows of one user {'added' if second else 'removed'}", UserRows(False, second, every))
             for second in (True, False)
         )
         return
     if adjacency == "add_or_remove_user":
-        usual = Vector(usual=Record(), axis=Axis())
+        usual = Vector(usual=Record(), axis=EntryAxis())
     if adjacency == "replace_one":
         for one, two in itertools.product(regions, repeat=2):
-            changed = Both(False, Record(False, (), one), Record(False, (), two))
-            yield Case(
+            changed = Replaced(False, Record(False, (), one), Record(False, (), two))
+            yield NeighbourCase(
                 f"{_shown(one)} in the place of {_shown(two)}",
                 Vector(usual=usual, changed=(changed,), axis=axis),
                 {axis: True},
@@ -543,33 +548,33 @@ def cases(
     for region, second in itertools.product(regions, (True, False)):
         entry: Any = Record(False, (), region)
         if adjacency == "add_or_remove_user":
-            entry = Vector(usual=Record(False, (), region), axis=Axis())
+            entry = Vector(usual=Record(False, (), region), axis=EntryAxis())
         vector = Vector(usual=usual, extra=(second, entry), axis=axis)
-        data = Table(vector=vector) if kind == "a mapping" else vector
-        yield Case(f"{_shown(region)} {'added' if second else 'removed'}", data)
+        data = Keyed(vector=vector) if kind == "a mapping" else vector
+        yield NeighbourCase(f"{_shown(region)} {'added' if second else 'removed'}", data)
 
 
-def _of_answers(adjacency: str, kind: str, answers: int | None, whole: bool) -> Iterator[Case]:
+def _of_answers(adjacency: str, kind: str, answers: int | None, whole: bool) -> Iterator[NeighbourCase]:
     for move in MOVES[adjacency]:
         words = {UP: "an answer rises by up to 1", DOWN: "an answer falls by up to 1"}.get(
             move, "answers move by up to 1"
         )
-        moved, still = Number(True, ALL, move, whole), Number(whole=whole)
+        moved, still = PairedNumber(True, ALL, move, whole), PairedNumber(whole=whole)
         if kind == "one number":
-            yield Case(words, moved)
+            yield NeighbourCase(words, moved)
         elif answers is not None and adjacency == "one-differs":
             for place in range(answers):
-                yield Case(
+                yield NeighbourCase(
                     f"{words}, that at {place}",
-                    Grid([replace(moved if each == place else still) for each in range(answers)]),
+                    KnownArray([replace(moved if each == place else still) for each in range(answers)]),
                 )
         elif answers is not None:
-            yield Case(words, Grid([replace(moved) for _ in range(answers)]))
+            yield NeighbourCase(words, KnownArray([replace(moved) for _ in range(answers)]))
         else:
             axis = DataAxis()
             one = adjacency == "one-differs"
             vector = Vector(usual=still if one else moved, changed=(moved,) if one else (), axis=axis, array=True)
-            yield Case(words, Table(vector=vector) if kind == "a mapping" else vector, {axis: one})
+            yield NeighbourCase(words, Keyed(vector=vector) if kind == "a mapping" else vector, {axis: one})
 
 
 def _regions(points: Mapping[tuple[Any, ...], set[Any]]) -> Iterator[dict[tuple[Any, ...], Place]]:

@@ -23,17 +23,17 @@ from dpaudit.base.quoting import clean
 from dpaudit.errors import DpAuditError
 from dpaudit.verify.coupled.values import (
     ABSTRACT,
-    Block,
-    Both,
     Function,
-    Grid,
-    Number,
+    KnownArray,
+    NormedVector,
     Only,
+    PairedNumber,
+    PairedTruth,
     Record,
+    Replaced,
     Rest,
-    Truth,
-    Unknown,
-    Users,
+    UnknownValue,
+    UserRows,
     Vector,
     is_plain,
     is_same,
@@ -113,7 +113,7 @@ class OtherKind(NotShown):
     """The dataset is used as another kind of value than it was taken for."""
 
 
-class Raised(Exception):
+class RaisedAlike(Exception):
     """The program raises, on both datasets alike."""
 
 
@@ -166,7 +166,7 @@ class Script:
         return None
 
 
-class Executor:
+class TreeExecutor:
     """Executes a function that was read. `rules` does what is unknown: see `rules.Rules`."""
 
     def __init__(self, source: ReadSource, rules: Any = None) -> None:
@@ -193,7 +193,7 @@ class Executor:
             or set(frame) & set(kwargs)
             or set(kwargs) - {*names, *(a.arg for a in arguments.kwonlyargs)}
         ):
-            raise Raised("TypeError")
+            raise RaisedAlike("TypeError")
         frame.update(kwargs)
         defaults = [*zip(names[len(names) - len(arguments.defaults) :], arguments.defaults, strict=True)]
         defaults += [
@@ -203,7 +203,7 @@ class Executor:
             if name not in frame:
                 frame[name] = ast.literal_eval(value)
         if {*names, *(a.arg for a in arguments.kwonlyargs)} - set(frame):
-            raise Raised("TypeError")
+            raise RaisedAlike("TypeError")
         frame["(outer)"] = outer
         frame["(locals)"] = frozenset(names_bound(node))
         frame["(others)"] = frozenset(names_given(node))
@@ -262,7 +262,7 @@ class Executor:
                         value = action()
                     except _Left as left:
                         how, value = left.how, left.value
-                    except Raised as error:
+                    except RaisedAlike as error:
                         how, value = "raise", error
                 ends.append(End(how, value, self.contents()))
                 self.adopt(start)
@@ -282,10 +282,10 @@ class Executor:
             value = waiting.pop()
             if isinstance(value, Function):
                 waiting += [value.frame, value.owner]
-            if id(value) in found or not isinstance(value, list | dict | tuple | set | Grid | Only):
+            if id(value) in found or not isinstance(value, list | dict | tuple | set | KnownArray | Only):
                 continue
             if not isinstance(value, tuple | Only):
-                found[id(value)] = value, copy.copy(value.items if isinstance(value, Grid) else value)
+                found[id(value)] = value, copy.copy(value.items if isinstance(value, KnownArray) else value)
             waiting += parts(value)
         return found
 
@@ -293,7 +293,7 @@ class Executor:
         """Everything holds what is given."""
         for container, held in contents.values():
             match container:
-                case Grid():
+                case KnownArray():
                     container.items[:] = held
                 case list():
                     container[:] = held
@@ -372,7 +372,7 @@ class Executor:
                 said = [*value.args, *(each.value for each in value.keywords)] if isinstance(value, ast.Call) else []
                 if not is_same(self.rules.look([self.value(each) for each in (*said, cause) if each is not None])):
                     raise self.refusal("data without noise in the message of an exception", "leave it out")
-                raise Raised(name.id if isinstance(name, ast.Name) else "raise")
+                raise RaisedAlike(name.id if isinstance(name, ast.Name) else "raise")
             case ast.Assert(test=test, msg=message):
                 error: ast.expr = ast.Name("AssertionError", ast.Load())
                 error = error if message is None else ast.Call(error, [message], [])
@@ -402,11 +402,11 @@ class Executor:
 
     def unpacked(self, value: Any, number: int) -> list[Any]:
         """The parts of a value that is assigned to several names."""
-        if isinstance(value, Unknown):
+        if isinstance(value, UnknownValue):
             return self.rules.unpacked(value, number)  # type: ignore[no-any-return]
         found = self.known_items(value)
         if len(found) != number:
-            raise Raised("ValueError")
+            raise RaisedAlike("ValueError")
         return found
 
     def augmented(self, target: ast.expr, op: ast.operator, value: ast.expr) -> None:
@@ -435,16 +435,21 @@ class Executor:
             self.check_alone(before)
             self.adopt({id(before): (before, after)})
             return before
-        if isinstance(before, Grid) and not before.shared and isinstance(after, Grid):
+        if isinstance(before, KnownArray) and not before.shared and isinstance(after, KnownArray):
             before.items[:] = after.items
             return before
-        if isinstance(before, Grid) and not before.shared and isinstance(after, Unknown):
-            before.items[:] = [Unknown(False)] * len(before.items)  # another name of it would have changed too
+        if isinstance(before, KnownArray) and not before.shared and isinstance(after, UnknownValue):
+            before.items[:] = [UnknownValue(False)] * len(before.items)  # another name of it would have changed too
             return after
-        fresh = isinstance(before, Block) or type(before) is Unknown or isinstance(before, Vector) and before.fresh
+        fresh = (
+            isinstance(before, NormedVector)
+            or type(before) is UnknownValue
+            or isinstance(before, Vector)
+            and before.fresh
+        )
         if fresh and names == 1 and self.names_of(before) <= 1:
             return after
-        if fresh or isinstance(before, Grid | np.ndarray | Vector | Record | Both | list | set | dict):
+        if fresh or isinstance(before, KnownArray | np.ndarray | Vector | Record | Replaced | list | set | dict):
             raise self.refusal("a container or an array that is changed in place", "write `a = a + b`")
         return after
 
@@ -468,7 +473,7 @@ class Executor:
             try:
                 owner[index] = value
             except Exception as error:
-                raise Raised(type(error).__name__) from None
+                raise RaisedAlike(type(error).__name__) from None
         elif isinstance(owner, np.ndarray) and self.rules is None:
             owner[index] = value
         else:
@@ -476,7 +481,7 @@ class Executor:
 
     def branch(self, condition: Any, then: list[ast.stmt], otherwise: list[ast.stmt]) -> None:
         """One of two blocks; both, where either may be taken."""
-        if not isinstance(condition, Truth):
+        if not isinstance(condition, PairedTruth):
             self.block(then if condition else otherwise)
             return
         ends, spends = self.every_way(lambda: self.block(then), lambda: self.block(otherwise))
@@ -491,7 +496,7 @@ class Executor:
         if not isinstance(value, ABSTRACT):
             return self.plain(bool, value)
         found = self.rules.truth(value)
-        if isinstance(found, Truth) and not found.same:
+        if isinstance(found, PairedTruth) and not found.same:
             raise self.refusal("a decision by data without noise", "decide by noisy or public values only")
         return found
 
@@ -512,7 +517,7 @@ class Executor:
     def loop(self, node: ast.For) -> None:
         """A `for` loop: turn by turn over what is known, by cases over the entries of a dataset."""
         value = self.value(node.iter)
-        if isinstance(value, Users):
+        if isinstance(value, UserRows):
             self.rules.rows_of_users(node, value)
             return
         items = self.items(value)
@@ -522,8 +527,8 @@ class Executor:
             if not self.rules.appended(node, items) and not self.rules.winner_loop(node, items):
                 self.rules.loop(node, items)
             return
-        if isinstance(items, Unknown):
-            self.endless(lambda: self.turn(node, Unknown(items.same)))
+        if isinstance(items, UnknownValue):
+            self.endless(lambda: self.turn(node, UnknownValue(items.same)))
             return
         for place, item in enumerate(items):
             self.step()
@@ -541,8 +546,8 @@ class Executor:
     def check_unchanged(self, value: Any, items: list[Any], place: int) -> None:
         """Raises where what is iterated over has changed at a place that comes later."""
         now = (
-            list(value.items if isinstance(value, Grid) else value)
-            if isinstance(value, Grid | list | dict | set)
+            list(value.items if isinstance(value, KnownArray) else value)
+            if isinstance(value, KnownArray | list | dict | set)
             else items
         )
         if len(now) != len(items) or any(one is not two for one, two in zip(now[place:], items[place:], strict=True)):
@@ -561,7 +566,7 @@ class Executor:
             return
         for turn in range(MOST_TURNS):
             condition = self.truth(self.value(node.test))
-            if isinstance(condition, Truth):
+            if isinstance(condition, PairedTruth):
                 if turn == 0 and self.rules.settles(lambda: self.endless(lambda: self.guarded(node))):
                     return
                 if turn > UNROLLED:
@@ -582,7 +587,7 @@ class Executor:
     def guarded(self, node: ast.While) -> None:
         """One turn of a `while` loop."""
         condition = self.truth(self.value(node.test))
-        if not (not self.choose() if isinstance(condition, Truth) else condition):
+        if not (not self.choose() if isinstance(condition, PairedTruth) else condition):
             raise _Left("break")
         self.block(node.body)
 
@@ -622,7 +627,7 @@ class Executor:
                 return self.binary(op, self.value(left), self.value(right))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 condition = self.truth(self.value(operand))
-                return Truth(condition.same) if isinstance(condition, Truth) else not condition
+                return PairedTruth(condition.same) if isinstance(condition, PairedTruth) else not condition
             case ast.UnaryOp(op=op, operand=operand):
                 value = self.value(operand)
                 if isinstance(op, ast.Invert) and isinstance(value, bool):
@@ -676,7 +681,7 @@ class Executor:
                     raise self.refusal(f"`{name}` may have no value", "give it one on every way")
                 return frame[name]
             if name in frame["(locals)"]:
-                raise Raised("UnboundLocalError")
+                raise RaisedAlike("UnboundLocalError")
             frame = frame["(outer)"]
         if name in self.constants:
             return self.constants[name]
@@ -717,7 +722,7 @@ class Executor:
                 f"what raises {type(error).__name__} ({clean(error, 100)})", "use values of the right type"
             ) from None
         except Exception as error:
-            raise Raised(type(error).__name__) from None
+            raise RaisedAlike(type(error).__name__) from None
 
     def binary(self, op: ast.operator, left: Any, right: Any) -> Any:
         """left op right."""
@@ -740,14 +745,14 @@ class Executor:
         value = self.value(left)
         result: Any = True
         for op, right in zip(ops, comparators, strict=True):
-            before = self.contents() if isinstance(result, Truth) else None
+            before = self.contents() if isinstance(result, PairedTruth) else None
             other = self.value(right)
             if before is not None and not self.rules.alike_contents(before, self.contents()):
                 raise self.refusal("a comparison that changes something", "write it as two")
             found = self.compared(op, value, other)
             if (
-                not isinstance(found, Truth | Unknown)
-                and not isinstance(found, np.ndarray | Grid | Vector)
+                not isinstance(found, PairedTruth | UnknownValue)
+                and not isinstance(found, np.ndarray | KnownArray | Vector)
                 and not found
             ):
                 return False
@@ -762,9 +767,9 @@ class Executor:
         if isinstance(op, ast.Is | ast.IsNot) and (left is None or right is None):
             return (
                 isinstance(op, ast.IsNot)
-                if not isinstance(left if right is None else right, Unknown)
-                or isinstance(left if right is None else right, Number | Truth | Vector)
-                else Truth(is_same([left, right]))
+                if not isinstance(left if right is None else right, UnknownValue)
+                or isinstance(left if right is None else right, PairedNumber | PairedTruth | Vector)
+                else PairedTruth(is_same([left, right]))
             )
         return self.rules.compared(op, left, right)
 
@@ -775,7 +780,7 @@ class Executor:
             if place == len(values) - 1:
                 return value
             condition = self.truth(value)
-            if isinstance(condition, Truth):
+            if isinstance(condition, PairedTruth):
                 rest = values[place + 1 :]
                 stop, go = (lambda: not every), (lambda rest=rest: self.truth(self.joint(every, rest)))
                 return self.either(condition, go if every else stop, stop if every else go)
@@ -785,7 +790,7 @@ class Executor:
 
     def either(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """One of two values; what both may be, where either may be taken."""
-        if not isinstance(condition, Truth):
+        if not isinstance(condition, PairedTruth):
             return then() if condition else otherwise()
         before = self.contents()
         ends, spends = self.every_way(then, otherwise)
@@ -870,7 +875,7 @@ class Executor:
             if not last or place or isinstance(node, ast.SetComp | ast.DictComp):
                 raise self.refusal("such a comprehension over the data", "use a list over the data alone")
             return self.rules.comprehension(generator, items, element)
-        if isinstance(items, Unknown):
+        if isinstance(items, UnknownValue):
             return self.rules.of_any(generator, items, element if last else inner)
         found = []
         for turn, item in enumerate(items):
@@ -879,7 +884,7 @@ class Executor:
             kept = True
             for test in generator.ifs:
                 condition = self.truth(self.value(test))
-                kept = not self.choose() if isinstance(condition, Truth) else bool(condition)
+                kept = not self.choose() if isinstance(condition, PairedTruth) else bool(condition)
                 if not kept:
                     break
             if kept:
@@ -981,10 +986,43 @@ def names_given(function: ast.AST) -> Iterator[str]:
                 yield from (part.id for part in ast.walk(each) if isinstance(part, ast.Name))
 
 
-GIVEN = frozenset("append insert extend add setdefault update asarray ravel reshape atleast_1d".split())
+GIVEN = frozenset(
+    ["append", "insert", "extend", "add", "setdefault", "update", "asarray", "ravel", "reshape", "atleast_1d"]
+)
 TOTAL = frozenset(  # of Python's own: what they give depends on their arguments alone
-    "len range enumerate zip sum min max abs round int float bool str sorted reversed list tuple dict set frozenset any all pow divmod "
-    "isinstance repr ord chr hash complex slice".split()
+    [
+        "len",
+        "range",
+        "enumerate",
+        "zip",
+        "sum",
+        "min",
+        "max",
+        "abs",
+        "round",
+        "int",
+        "float",
+        "bool",
+        "str",
+        "sorted",
+        "reversed",
+        "list",
+        "tuple",
+        "dict",
+        "set",
+        "frozenset",
+        "any",
+        "all",
+        "pow",
+        "divmod",
+        "isinstance",
+        "repr",
+        "ord",
+        "chr",
+        "hash",
+        "complex",
+        "slice",
+    ]
 ) - {"hash", "complex", "repr"}
 MISSING = object()  # of a name: without a value on some way
 SAME_IN_NUMPY = frozenset(
@@ -993,6 +1031,6 @@ SAME_IN_NUMPY = frozenset(
 )
 
 
-def concrete(run: Executor, function: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def concrete(run: TreeExecutor, function: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A call on plain values."""
     raise NotImplementedError

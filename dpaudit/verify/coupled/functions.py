@@ -15,33 +15,33 @@ from typing import Any
 import numpy as np
 
 from dpaudit.verify.coupled import arithmetic
-from dpaudit.verify.coupled.executor import MISSING, TOTAL, Executor, OtherKind
-from dpaudit.verify.coupled.noise import Axis, Rng, terms_of
-from dpaudit.verify.coupled.rules import ANY, Values
+from dpaudit.verify.coupled.executor import MISSING, TOTAL, OtherKind, TreeExecutor
+from dpaudit.verify.coupled.noise import EntryAxis, Rng, terms_of
+from dpaudit.verify.coupled.rules import ANY, ValueRules
 from dpaudit.verify.coupled.values import (
     ALL,
     AT_LEAST_0,
     STILL,
-    Block,
-    Both,
-    Drawn,
     DrawnVector,
+    EntryIndex,
+    FreshNoise,
     Function,
-    Grid,
-    Index,
+    Keyed,
+    KnownArray,
     Noisy,
     NoisyVector,
     Norm,
-    Number,
+    NormedVector,
     Only,
     Order,
     Own,
+    PairedNumber,
+    PairedTruth,
     Record,
+    Replaced,
     Rest,
     Span,
-    Table,
-    Truth,
-    Unknown,
+    UnknownValue,
     Vector,
     holds,
     is_known,
@@ -225,9 +225,47 @@ ALIKE = {
     "power": "pow",
 }
 SAME_ARRAY = frozenset({"asarray", "ravel", "atleast_1d", "reshape"})  # of an array: itself, or a view of it
-ALONG = frozenset("sum mean max min amax amin prod any all argmax argmin cumsum std var median argsort sort".split())
+ALONG = frozenset(
+    [
+        "sum",
+        "mean",
+        "max",
+        "min",
+        "amax",
+        "amin",
+        "prod",
+        "any",
+        "all",
+        "argmax",
+        "argmin",
+        "cumsum",
+        "std",
+        "var",
+        "median",
+        "argsort",
+        "sort",
+    ]
+)
 IN_PLACE = frozenset(
-    "append extend insert pop remove clear sort reverse update setdefault add discard fill put itemset partition popitem".split()
+    [
+        "append",
+        "extend",
+        "insert",
+        "pop",
+        "remove",
+        "clear",
+        "sort",
+        "reverse",
+        "update",
+        "setdefault",
+        "add",
+        "discard",
+        "fill",
+        "put",
+        "itemset",
+        "partition",
+        "popitem",
+    ]
 )
 CHANGES = frozenset(
     {"append", "extend", "insert", "pop", "add", "update", "setdefault", "reverse", "clear"}
@@ -250,14 +288,14 @@ KEEPS = frozenset(
 )
 
 
-class KeyAxis(Axis):
+class KeyAxis(EntryAxis):
     """Names the keys of a dictionary."""
 
 
-class Calls(Values):
+class CallRules(ValueRules):
     """Calls, and attributes."""
 
-    def call(self, run: Executor, function: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def call(self, run: TreeExecutor, function: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """What a function by its name, or a method, makes of its arguments."""
         name, owner = function.name, function.owner
         if isinstance(owner, Function) and (owner.name, name) == ("dict", "fromkeys"):
@@ -278,7 +316,7 @@ class Calls(Values):
             raise run.refusal(f"a call of `{name}`", "write what it does, or call a function of this module")
         if module == "numpy":
             args, kwargs = self.along(short, args, kwargs)
-            if short in SAME_ARRAY and isinstance(args[0], Grid):
+            if short in SAME_ARRAY and isinstance(args[0], KnownArray):
                 return self.same_array(*args, **kwargs)
         if (
             is_known(args)
@@ -300,19 +338,19 @@ class Calls(Values):
             raise self.run.refusal(f"these arguments of `{name}`", "write `a = np.f(a)`, and no out or where")
         if name in ALONG and len(args) == 2:
             args, kwargs = args[:1], {"axis": args[1], **kwargs}
-        entries = parts(args[0]) if args and isinstance(args[0], list | tuple | Grid) else ()
-        if any(isinstance(each, list | tuple | Grid | np.ndarray) for each in entries):
+        entries = parts(args[0]) if args and isinstance(args[0], list | tuple | KnownArray) else ()
+        if any(isinstance(each, list | tuple | KnownArray | np.ndarray) for each in entries):
             if not is_plain(list(entries)):
                 raise self.run.refusal("an array of several axes", "use one for each row")
         elif entries and kwargs.get("axis", 1) in (0, -1, None):
             kwargs = {key: each for key, each in kwargs.items() if key != "axis"}
         return args, kwargs
 
-    def same_array(self, array: Grid, dtype: Any = None, **more: Any) -> Grid:
+    def same_array(self, array: KnownArray, dtype: Any = None, **more: Any) -> KnownArray:
         """The array, or a view of it: by its other name it is written to as well."""
         if more or dtype not in (None, -1):
             array.shared = True
-            return Grid(list(array.items), True, "O")
+            return KnownArray(list(array.items), True, "O")
         return array
 
     def of_plain(self, function: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -326,11 +364,13 @@ class Calls(Values):
         if any(isinstance(each, int) and abs(each) > 10**7 for each in args):
             raise self.run.refusal("a number this large", "give smaller parameters")
         args = [self.unwrapped(each) for each in args]
-        if name in ("list", "tuple", "enumerate", "zip", "sum") and any(isinstance(each, set | frozenset) for each in args):
+        if name in ("list", "tuple", "enumerate", "zip", "sum") and any(
+            isinstance(each, set | frozenset) for each in args
+        ):
             raise self.run.refusal("the order of a set, which is no one's", "use sorted(...) of it")
         found = self.run.plain(own, *args, **{name: self.unwrapped(each) for name, each in kwargs.items()})
         if isinstance(found, np.ndarray) and found.ndim == 1:
-            return Grid(list(found))
+            return KnownArray(list(found))
         return list(found) if name in ("enumerate", "zip", "reversed") else found
 
     @staticmethod
@@ -340,7 +380,7 @@ class Calls(Values):
             return {"int": int, "float": float, "bool": bool, "numpy.float64": np.float64, "numpy.int64": np.int64}.get(
                 value.name, value
             )
-        return np.array(value.items) if isinstance(value, Grid) else value
+        return np.array(value.items) if isinstance(value, KnownArray) else value
 
     def of_numpys_generator(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """numpy.random, as a generator that the mechanism makes or takes."""
@@ -365,9 +405,9 @@ class Calls(Values):
         if all(map(is_same, looked)) and not any(
             isinstance(each, Function) and each.node is not None for each in looked
         ):
-            return Unknown()
+            return UnknownValue()
         if self.single is not None and name not in ("len", "index"):
-            return Number() if name in ("mod", "pow", "log", "sqrt", "dot") else self.refused(name)
+            return PairedNumber() if name in ("mod", "pow", "log", "sqrt", "dot") else self.refused(name)
         return self.refused(name)
 
     def refused(self, name: str) -> Any:
@@ -389,9 +429,9 @@ class Calls(Values):
         if name in ("shape", "size") and isinstance(owner, Vector):
             length = self._len(owner)
             return (length,) if name == "shape" else length
-        if name == "shape" and isinstance(owner, Block):
-            return (Number(True, AT_LEAST_0, whole=True, axis=owner.axis),)
-        if name in ("shape", "size") and isinstance(owner, Grid):
+        if name == "shape" and isinstance(owner, NormedVector):
+            return (PairedNumber(True, AT_LEAST_0, whole=True, axis=owner.axis),)
+        if name in ("shape", "size") and isinstance(owner, KnownArray):
             return (len(owner.items),) if name == "shape" else len(owner.items)
         return Function(name, owner=owner)
 
@@ -399,12 +439,12 @@ class Calls(Values):
         """owner.name(...)"""
         if name in IN_PLACE:
             self.run.check_alone(owner)
-            both = type(owner) is Unknown and owner.same and self.single is None
+            both = type(owner) is UnknownValue and owner.same and self.single is None
             if not both and (not isinstance(owner, list | dict | set) or name not in CHANGES and not is_plain(owner)):
                 raise self.run.refusal(f"`{name}` of this, in place", "make a new one, by sorted(...) say")
-        if isinstance(owner, Grid | Vector):
+        if isinstance(owner, KnownArray | Vector):
             (owner, *args), kwargs = self.along(name, [owner, *args], kwargs)
-            if isinstance(owner, Grid) and name in SAME_ARRAY:
+            if isinstance(owner, KnownArray) and name in SAME_ARRAY:
                 return self.same_array(owner, *args, **kwargs)
         if isinstance(owner, list | dict | set) and name in (
             "append",
@@ -436,11 +476,11 @@ class Calls(Values):
                     else self.missing(owner, name)
                 )
                 if isinstance(found, np.ndarray) and found.ndim == 1:
-                    return Grid(list(found))
+                    return KnownArray(list(found))
                 return (
                     list(found) if isinstance(found, type({}.items()) | type({}.keys()) | type({}.values())) else found
                 )
-        if isinstance(owner, Table) and name in ("items", "keys", "values"):
+        if isinstance(owner, Keyed) and name in ("items", "keys", "values"):
             vector = owner.vector
             assert vector is not None
             keys = self.indices(vector)
@@ -466,15 +506,15 @@ class Calls(Values):
                 return owner.setdefault(key, default)
             others = [owner[each] for each in self.others(owner)]
             if name != "pop" and is_same(args[0]) and is_same([*others, default]) and not holds(others):
-                if isinstance(default, list | dict | set | Grid) and self.run.names_of(default):
+                if isinstance(default, list | dict | set | KnownArray) and self.run.names_of(default):
                     raise self.run.refusal("a default that has a name", "write it where it stands")
                 if name == "setdefault":
-                    self.store(owner, args[0], Unknown())
-                return Unknown()
+                    self.store(owner, args[0], UnknownValue())
+                return UnknownValue()
             return self.refused(name)
         if isinstance(owner, set) and not is_plain(args):
             raise self.run.refusal("a set of values that are not known", "use a list")
-        if name == "extend" and isinstance(args[0], Vector | Grid | Unknown):
+        if name == "extend" and isinstance(args[0], Vector | KnownArray | UnknownValue):
             owner.extend(self.run.known_items(args[0]))
             return None
         if name in ("index", "count") and not (is_plain(owner) and is_plain(args)):
@@ -492,13 +532,13 @@ class Calls(Values):
     # --- rules: sizes and iteration ---------------------------------------------------------------------------------
 
     def _len(self, value: Any) -> Any:
-        if isinstance(value, Table):
+        if isinstance(value, Keyed):
             value = value.vector
         if isinstance(value, Vector):
             if value.extra is None:
-                return self.counted(value.axis, 1, Number(True, Span(Fraction(1), Fraction(1)), whole=True))
+                return self.counted(value.axis, 1, PairedNumber(True, Span(Fraction(1), Fraction(1)), whole=True))
             change = Fraction(1) if value.extra[0] else Fraction(-1)
-            return Number(True, AT_LEAST_0, Span(change, change), True, axis=value.axis)
+            return PairedNumber(True, AT_LEAST_0, Span(change, change), True, axis=value.axis)
         if isinstance(value, dict) and any(isinstance(each, Rest | Own) for each in value):
             sides = [each.second for each in value.values() if isinstance(each, Only)]
             moved = (
@@ -508,31 +548,31 @@ class Calls(Values):
                 if sides[0]
                 else Span(Fraction(-1), Fraction(-1))
             )
-            return Number(True, AT_LEAST_0, moved, True)
-        if isinstance(value, Grid | list | dict | tuple | set) and not any(
+            return PairedNumber(True, AT_LEAST_0, moved, True)
+        if isinstance(value, KnownArray | list | dict | tuple | set) and not any(
             isinstance(each, Rest) for each in parts(value)
         ):
-            return len(value.items) if isinstance(value, Grid) else len(value)
-        if isinstance(value, Number):
+            return len(value.items) if isinstance(value, KnownArray) else len(value)
+        if isinstance(value, PairedNumber):
             raise OtherKind(
                 self.run.line, "the length of one number", "give a list of answers, or an adjacency of records"
             )
-        if isinstance(value, Block):
-            return Number(True, AT_LEAST_0, whole=True, axis=value.axis)
+        if isinstance(value, NormedVector):
+            return PairedNumber(True, AT_LEAST_0, whole=True, axis=value.axis)
         return NotImplemented
 
     def _range(self, *args: Any) -> Any:
-        if len(args) == 1 and isinstance(args[0], Number) and args[0].axis is not None:
+        if len(args) == 1 and isinstance(args[0], PairedNumber) and args[0].axis is not None:
             axis = args[0].axis
             changed = self.changed_axes.get(axis, False)
-            extra = None if args[0].moved == STILL else (args[0].moved.low > 0, Number(whole=True))
-            index = Index(True, AT_LEAST_0, STILL if extra is None else arithmetic.UNIT, True, axis=axis)
+            extra = None if args[0].moved == STILL else (args[0].moved.low > 0, PairedNumber(whole=True))
+            index = EntryIndex(True, AT_LEAST_0, STILL if extra is None else arithmetic.UNIT, True, axis=axis)
             return Vector(
                 usual=index, changed=(replace(index, of_changed=True),) if changed else (), extra=extra, axis=axis
             )
         return NotImplemented
 
-    def beside_each(self, length: Number, make: Callable[[], Any]) -> Vector:
+    def beside_each(self, length: PairedNumber, make: Callable[[], Any]) -> Vector:
         """Something new for each entry that a length counts."""
         index = self._range(length)
         return replace(self.each(index, lambda _: make()), array=True, fresh=True)
@@ -542,9 +582,9 @@ class Calls(Values):
         if isinstance(found, Vector):
             indices = self.indices(found)
             if start != 0:
-                indices = self.each(indices, lambda index: Number(True, AT_LEAST_0, index.moved, True))
+                indices = self.each(indices, lambda index: PairedNumber(True, AT_LEAST_0, index.moved, True))
             return replace(self.paired(lambda i, x: (i, x), indices, found), array=False)
-        if isinstance(found, Unknown):
+        if isinstance(found, UnknownValue):
             return NotImplemented
         return [(start + place, each) for place, each in enumerate(found)]
 
@@ -560,13 +600,15 @@ class Calls(Values):
         result = self.each(columns[0], lambda one: (one,))
         for column in columns[1:]:
             result = self.paired(lambda row, one: (*row, one), result, column)
-        return replace(result, array=False, axis=first.axis if len(vectors) == len(found) else Axis())
+        return replace(result, array=False, axis=first.axis if len(vectors) == len(found) else EntryAxis())
 
     def alongside(self, values: Any, vector: Vector) -> Vector:
         """A public list beside the entries of a dataset."""
         if not is_same(values):
             raise self.run.refusal("data beside data", "take both from one dataset")
-        value = Unknown() if isinstance(values, Unknown) or not values else functools.reduce(self.join, values)
+        value = (
+            UnknownValue() if isinstance(values, UnknownValue) or not values else functools.reduce(self.join, values)
+        )
         return self.each(vector, lambda _: value)
 
     def _list(self, value: Any = ()) -> Any:
@@ -596,7 +638,7 @@ class Calls(Values):
             return self.one_of(number, minlength) if self.single is not None else number
 
         found = self.each(places, placed)
-        return Grid(
+        return KnownArray(
             [self._sum(self.each(found, lambda one, bin=bin: self.run.compared(ast.Eq(), one, bin))) for bin in bins]
         )
 
@@ -604,7 +646,7 @@ class Calls(Values):
         found, edges = self.as_array(value), self.as_array(bins)
         if (
             not isinstance(found, Vector)
-            or not isinstance(edges, Grid)
+            or not isinstance(edges, KnownArray)
             or not is_plain(edges.items)
             or range is not None
         ):
@@ -620,7 +662,7 @@ class Calls(Values):
             self._sum(self.each(found, lambda one, p=p, last=last: within(one, *p, last)))
             for last, p in ((p is pairs[-1], p) for p in pairs)
         ]
-        return Grid(counts), edges
+        return KnownArray(counts), edges
 
     def _array(self, value: Any, dtype: Any = None) -> Any:
         if isinstance(dtype, Function) and dtype.name in ("int", "numpy.int64"):
@@ -629,41 +671,43 @@ class Calls(Values):
             return NotImplemented
         found = (
             value
-            if isinstance(value, Record | Grid | Block)
+            if isinstance(value, Record | KnownArray | NormedVector)
             else self.run.items(value)
-            if not isinstance(value, Number | Drawn | Noisy)
+            if not isinstance(value, PairedNumber | FreshNoise | Noisy)
             else value
         )
         if isinstance(found, Vector):
             return replace(found, array=True, fresh=False)
-        if isinstance(found, Number):
-            raise OtherKind(self.run.line, "an array of one number", "give a list of answers, or an adjacency of records")
-        if isinstance(found, Grid):
-            return Grid(list(found.items), kind=found.kind)
+        if isinstance(found, PairedNumber):
+            raise OtherKind(
+                self.run.line, "an array of one number", "give a list of answers, or an adjacency of records"
+            )
+        if isinstance(found, KnownArray):
+            return KnownArray(list(found.items), kind=found.kind)
         return self.entries(found) if isinstance(found, list) else found
 
     _copy = _ravel = _flatten = _atleast_1d = _asarray = _array
 
-    def entries(self, found: list[Any]) -> Grid:
+    def entries(self, found: list[Any]) -> KnownArray:
         """An array of these: numbers in it are numpy's, of a type that the others may decide."""
-        if any(isinstance(each, list | tuple | Grid | np.ndarray) for each in found):
+        if any(isinstance(each, list | tuple | KnownArray | np.ndarray) for each in found):
             raise self.run.refusal("an array of several axes", "use one for each row")
         plain = is_plain(found)
-        return Grid(
+        return KnownArray(
             [
                 number_of(each) if not plain and is_number(each) and not isinstance(each, bool) else each
                 for each in found
             ],
-            kind=Grid(found).kind,
+            kind=KnownArray(found).kind,
         )
 
     def _float64(self, value: Any) -> Any:
-        return NotImplemented if isinstance(value, list | Grid | Vector) else self._float(value)
+        return NotImplemented if isinstance(value, list | KnownArray | Vector) else self._float(value)
 
     def _tolist(self, value: Any) -> Any:
         return (
             list(value.items)
-            if isinstance(value, Grid)
+            if isinstance(value, KnownArray)
             else replace(value, array=False)
             if isinstance(value, Vector)
             else NotImplemented
@@ -673,8 +717,8 @@ class Calls(Values):
         if not isinstance(kind, Function) or kind.name not in ("float", "numpy.float64"):
             return NotImplemented
         return (
-            Grid(list(value.items), kind="f")
-            if isinstance(value, Grid) and value.kind in ("i", "f", "")
+            KnownArray(list(value.items), kind="f")
+            if isinstance(value, KnownArray) and value.kind in ("i", "f", "")
             else replace(value)
             if isinstance(value, Vector)
             else value
@@ -693,7 +737,7 @@ class Calls(Values):
             else:
                 changed.append(part(key, value))
         if usual is MISSING:
-            usual = part(ANY, changed[0] if changed else Number())
+            usual = part(ANY, changed[0] if changed else PairedNumber())
         return Vector(usual=usual, changed=tuple(changed), extra=extra, ordered=not changed)
 
     def looked(self, found: list[Any], entries: Any) -> list[Any]:
@@ -710,13 +754,13 @@ class Calls(Values):
         if isinstance(value, Vector) and key is None and isinstance(value.axis, KeyAxis):
             return replace(value, ordered=True)
         entries = self.run.items(value)
-        if key is not None and not isinstance(entries, Unknown) or isinstance(entries, Vector):
+        if key is not None and not isinstance(entries, UnknownValue) or isinstance(entries, Vector):
             found = self.keyed(entries, key)
             if found is not None and isinstance(entries, list) and is_plain(found):
                 order = sorted(range(len(found)), key=found.__getitem__, reverse=reverse is True)
                 return [entries[place] for place in order]
             if found is not None and is_same(
-                entries if isinstance(entries, list) else entries.same or isinstance(entries.usual, Index)
+                entries if isinstance(entries, list) else entries.same or isinstance(entries.usual, EntryIndex)
             ):
                 return Order(found, reverse is True)
         return NotImplemented
@@ -740,7 +784,7 @@ class Calls(Values):
         arrays = [
             each
             for each in values
-            if isinstance(each, Grid | Vector | NoisyVector | DrawnVector | np.ndarray | list | tuple)
+            if isinstance(each, KnownArray | Vector | NoisyVector | DrawnVector | np.ndarray | list | tuple)
         ]
         if arrays:
             rest = [each for each in values if each is not arrays[0]]
@@ -755,7 +799,7 @@ class Calls(Values):
             return NotImplemented
         if is_plain(values):
             return function(*values)
-        if any(isinstance(each, Both) for each in values):
+        if any(isinstance(each, Replaced) for each in values):
             return self.both(lambda *each: self.mapped(function, *each), *values)
         found = [self.number(each) for each in values]
         return NotImplemented if None in found else function(*found)
@@ -789,7 +833,7 @@ class Calls(Values):
 
     def mapped_pair(self, of: Callable[[Any, Any], Any], one: Any, two: Any) -> Any:
         """A function of two, entry by entry where one is an array."""
-        arrays = Grid | Vector | NoisyVector | DrawnVector | np.ndarray
+        arrays = KnownArray | Vector | NoisyVector | DrawnVector | np.ndarray
         if isinstance(one, arrays) or isinstance(two, arrays):
             return self.elementwise(of, one, two)
         return self.both(of, one, two)
@@ -802,12 +846,12 @@ class Calls(Values):
 
     def _abs(self, value: Any) -> Any:
         found = self.mapped(lambda one: arithmetic.absolute(number_of(one)), value)  # type: ignore[arg-type]
-        return replace(found, size_of=value) if isinstance(value, Record) and isinstance(found, Number) else found
+        return replace(found, size_of=value) if isinstance(value, Record) and isinstance(found, PairedNumber) else found
 
     def _round(self, value: Any, digits: Any = None) -> Any:
         if digits not in (None, 0):
             found = self.look(value)
-            return Unknown() if is_same(found) else NotImplemented
+            return UnknownValue() if is_same(found) else NotImplemented
         return self.mapped(lambda one: arithmetic.whole_steps(number_of(one), True), value)  # type: ignore[arg-type]
 
     def _floor(self, value: Any) -> Any:
@@ -829,7 +873,7 @@ class Calls(Values):
 
     def _float(self, value: Any) -> Any:
         found = self.look(value)
-        return self.numeric(found) if isinstance(found, Number | Record) else NotImplemented
+        return self.numeric(found) if isinstance(found, PairedNumber | Record) else NotImplemented
 
     def _bool(self, value: Any) -> Any:
         return self.run.truth(value)
@@ -855,7 +899,7 @@ class Calls(Values):
             number = number_of(one)
             assert number is not None
             if number.span.low < 0:
-                return Unknown() if number.same and self.single is None else self.refused("sqrt")
+                return UnknownValue() if number.same and self.single is None else self.refused("sqrt")
             return arithmetic.monotone(number, math.sqrt)
 
         return self.mapped(of, value)
@@ -865,28 +909,28 @@ class Calls(Values):
             number = number_of(one)
             assert number is not None
             if number.span.low <= 0:
-                return Unknown() if number.same and self.single is None else self.refused("log")
+                return UnknownValue() if number.same and self.single is None else self.refused("log")
             return arithmetic.monotone(number, math.log, 1 / Fraction(number.span.low))
 
         return self.mapped(of, value)
 
     def _where(self, condition: Any, one: Any, two: Any) -> Any:
         def of(truth: Any, pair: Any) -> Any:
-            if isinstance(truth, Truth):
+            if isinstance(truth, PairedTruth):
                 if not truth.same:
                     raise self.run.refusal("np.where by data without noise", "decide by noisy or public values only")
                 return self.join(*pair)
             return pair[0] if truth else pair[1]
 
         pairs = self.mapped_pair(lambda a, b: (a, b), one, two)
-        if isinstance(condition, Vector | Grid | np.ndarray):
+        if isinstance(condition, Vector | KnownArray | np.ndarray):
             return self.elementwise(
                 of,
                 condition,
                 pairs
-                if isinstance(pairs, Vector | Grid)
-                else Grid([pairs] * len(condition.items))
-                if isinstance(condition, Grid)
+                if isinstance(pairs, Vector | KnownArray)
+                else KnownArray([pairs] * len(condition.items))
+                if isinstance(condition, KnownArray)
                 else self.each(condition, lambda _: pairs),
             )
         return NotImplemented
@@ -902,15 +946,15 @@ class Calls(Values):
             for each in found:
                 total = (
                     each
-                    if is_plain(total) and total == 0 and not isinstance(each, Both)
+                    if is_plain(total) and total == 0 and not isinstance(each, Replaced)
                     else self.run.binary(ast.Add(), total, self.summand(each))
                 )
             total = self.summand(total)
-            logs = [self.look(each) for each in found if not isinstance(each, Noisy | Drawn)]
+            logs = [self.look(each) for each in found if not isinstance(each, Noisy | FreshNoise)]
             if (
                 len(logs) == len(found)
                 and logs
-                and all(isinstance(each, Number) and each.log is not None for each in logs)
+                and all(isinstance(each, PairedNumber) and each.log is not None for each in logs)
             ):
                 total = replace(total, summed=tuple(found), log=None, over=None)
             return total
@@ -922,7 +966,7 @@ class Calls(Values):
         """What is added up: True counts 1."""
         return (
             number_of(value)
-            if isinstance(value, Truth)
+            if isinstance(value, PairedTruth)
             else int(value)
             if isinstance(value, bool)
             else self.numeric(value)
@@ -936,26 +980,27 @@ class Calls(Values):
             vector.extra,
         )
         every = [usual, *changed, *(extra or ())[1:]]
-        if any(isinstance(each, Block) for each in every):
+        if any(isinstance(each, NormedVector) for each in every):
             if vector.array and axis is None:
                 raise self.run.refusal("a sum over rows and columns", "give axis=0")
-            sizes = [each.size if isinstance(each, Block) else math.inf for each in (extra or ())[1:]]
+            sizes = [each.size if isinstance(each, NormedVector) else math.inf for each in (extra or ())[1:]]
             far = sum(
-                (each.moved_2 if isinstance(each, Block) else math.inf for each in changed), sum(sizes, Fraction(0))
+                (each.moved_2 if isinstance(each, NormedVector) else math.inf for each in changed),
+                sum(sizes, Fraction(0)),
             )
-            usual_moves = usual.moved_2 if isinstance(usual, Block) else 0
-            return Block(
+            usual_moves = usual.moved_2 if isinstance(usual, NormedVector) else 0
+            return NormedVector(
                 True, math.inf, math.inf if far else Fraction(0), math.inf if usual_moves else far, self.row_axis(usual)
             )
         numbers = [number_of(each) for each in every]
-        if None in numbers or (axis is not None and vector.array and not isinstance(vector.usual, Number)):
+        if None in numbers or (axis is not None and vector.array and not isinstance(vector.usual, PairedNumber)):
             return self.refused("sum")
         first = numbers[0]
         assert first is not None
         low = Fraction(0) if all(each is not None and each.span.low >= 0 for each in numbers) else -math.inf
         high = Fraction(0) if all(each is not None and each.span.high <= 0 for each in numbers) else math.inf
         if self.single is not None and vector.most is not None:
-            return Number(True, first.span * Span(Fraction(0), Fraction(vector.most)), whole=first.whole)
+            return PairedNumber(True, first.span * Span(Fraction(0), Fraction(vector.most)), whole=first.whole)
         moved = functools.reduce(operator.add, [number_of(each).moved for each in changed], STILL)  # type: ignore[union-attr]
         if extra is not None:
             last = number_of(extra[1])
@@ -967,27 +1012,27 @@ class Calls(Values):
         logs = [usual, *changed]
         summed = (
             tuple(logs)
-            if extra is None and all(isinstance(each, Number) and each.log is not None for each in logs)
+            if extra is None and all(isinstance(each, PairedNumber) and each.log is not None for each in logs)
             else ()
         )
-        return Number(True, Span(low, high), moved, whole, summed=summed)
+        return PairedNumber(True, Span(low, high), moved, whole, summed=summed)
 
     def row_axis(self, block: Any) -> Any:
         """What names the length of the rows of a table."""
-        return block.axis if isinstance(block, Block) else None
+        return block.axis if isinstance(block, NormedVector) else None
 
     def _mean(self, value: Any, axis: Any = None) -> Any:
         return self.run.binary(ast.Div(), self._sum(value, axis=axis), self.run.apply(Function("len"), [value], {}))
 
     def _cumsum(self, value: Any) -> Any:
         found = self.as_array(value)
-        if not isinstance(found, Grid):
+        if not isinstance(found, KnownArray):
             return NotImplemented
         totals, total = [], None
         for each in found.items:
             total = each if total is None else self.run.binary(ast.Add(), total, each)
             totals.append(total)
-        return Grid(totals)
+        return KnownArray(totals)
 
     def _count(self, value: Any, wanted: Any) -> Any:
         found = self.run.items(value)
@@ -1009,7 +1054,7 @@ class Calls(Values):
         truths = [self.run.truth(each) for each in found]
         if any(each is (not every) for each in truths):
             return not every
-        return self.decided(Truth()) if any(isinstance(each, Truth) for each in truths) else every
+        return self.decided(PairedTruth()) if any(isinstance(each, PairedTruth) for each in truths) else every
 
     # --- rules: the largest -----------------------------------------------------------------------------------------
 
@@ -1022,24 +1067,28 @@ class Calls(Values):
         if key is not None:
             found = self.keyed(entries, key)
             items = entries if isinstance(entries, list) else [entries.usual, *entries.changed]
-            if not all(isinstance(each, Index) or is_same(each) for each in items):
+            if not all(isinstance(each, EntryIndex) or is_same(each) for each in items):
                 return NotImplemented
             if found and is_plain(found) and isinstance(entries, list):
                 return items[found.index(self.run.plain(pick, found))]
             if found is not None and (
                 self.largest(found, smallest=pick is min) or is_same(self.looked(found, entries))
             ):
-                return Unknown()
+                return UnknownValue()
             return NotImplemented
         if isinstance(entries, list) and entries:
             found = functools.reduce(lambda one, two: self.extreme(one, two, pick), entries)
-            return replace(found, top=tuple(entries)) if type(found) is Number and pick is max and len(entries) > 1 else found
+            return (
+                replace(found, top=tuple(entries))
+                if type(found) is PairedNumber and pick is max and len(entries) > 1
+                else found
+            )
         if isinstance(entries, Vector) and entries.extra is None:
             numbers = [self.many(lambda: self.number(entries.usual)), *map(self.number, entries.changed)]
             if None not in numbers:
                 hull = functools.reduce(operator.or_, (each.moved for each in numbers if each is not None))
                 whole = all(each is not None and each.whole for each in numbers)
-                return Number(True, ALL, hull, whole, top=(entries,) if pick is max else ())
+                return PairedNumber(True, ALL, hull, whole, top=(entries,) if pick is max else ())
         return NotImplemented
 
     def _min(self, *values: Any, key: Any = None, **more: Any) -> Any:
@@ -1052,7 +1101,7 @@ class Calls(Values):
             else self.noisy_entries(value)
         )
         if entries is not None and self.largest(entries, smallest=smallest):
-            return Unknown()
+            return UnknownValue()
         return NotImplemented
 
     def noisy_entries(self, value: NoisyVector) -> list[Any] | None:
@@ -1067,7 +1116,7 @@ class Calls(Values):
         self.used(value.draws, "a choice")
         line, law, scale = value.draws.line, value.draws.law, value.draws.scale
         return [
-            self.made(Noisy(each, ((Fraction(1), self.made(Drawn(law, scale, line))),)))
+            self.made(Noisy(each, ((Fraction(1), self.made(FreshNoise(law, scale, line))),)))
             for each in (value.base.usual, *value.base.changed)
         ]
 
@@ -1103,7 +1152,7 @@ class Calls(Values):
 
         if isinstance(value, Vector) and axis in (1, -1):
             return self.each(value, norm, array=True)
-        if isinstance(value, Record | Number | Grid) and axis is None and not isinstance(value, Norm):
+        if isinstance(value, Record | PairedNumber | KnownArray) and axis is None and not isinstance(value, Norm):
             return norm(value)
         return NotImplemented
 
@@ -1112,15 +1161,15 @@ class Calls(Values):
         for norm, other in ((right, left), (left, right)):
             if isinstance(norm, Norm) and other is norm.of and norm.column:
                 if isinstance(op, ast.Mult) and norm.inverse and norm.kept:
-                    return Block(True, norm.factor, axis=self.rows)
+                    return NormedVector(True, norm.factor, axis=self.rows)
                 if isinstance(op, ast.Div) and not norm.inverse and norm is right and norm.kept:
-                    return Block(True, 1 / norm.factor, axis=self.rows)
+                    return NormedVector(True, 1 / norm.factor, axis=self.rows)
         return super().clipped_block(op, left, right)
 
     def binary(self, op: ast.operator, left: Any, right: Any) -> Any:
         """left op right: what is said of norms, then of all."""
         for norm, other in ((left, right), (right, left)):
-            if isinstance(norm, Norm) and (not isinstance(other, Vector | Grid) or other is norm.of):
+            if isinstance(norm, Norm) and (not isinstance(other, Vector | KnownArray) or other is norm.of):
                 if other is norm.of:
                     return self.clipped_block(op, left, right)
                 found = self.of_norm(op, norm, other, norm is left)
@@ -1128,12 +1177,17 @@ class Calls(Values):
                     return found
         if isinstance(op, ast.MatMult):
             left, right = self.as_array(left), self.as_array(right)
-            if isinstance(left, Grid) and isinstance(right, Grid):
+            if isinstance(left, KnownArray) and isinstance(right, KnownArray):
                 return self._sum(
                     self.elementwise(lambda one, two: self.run.binary(ast.Mult(), one, two), left, right).items
                 )
         for total, more in ((left, right), (right, left)):
-            if isinstance(total, Grid) and isinstance(more, Block) and isinstance(op, ast.Add) and is_same(total):
+            if (
+                isinstance(total, KnownArray)
+                and isinstance(more, NormedVector)
+                and isinstance(op, ast.Add)
+                and is_same(total)
+            ):
                 return replace(more, size=math.inf) if self.rows_have(len(total.items), more) else None
         return super().binary(op, left, right)
 
@@ -1160,7 +1214,7 @@ class Calls(Values):
         if not self.largest(order.entries, times, smallest=first is not order.down):
             if not is_same(self.look(order.entries)):
                 raise self.run.refusal("an order of data without noise", "add noise to each entry")
-        return Unknown()
+        return UnknownValue()
 
     def of_norm(self, op: ast.operator, norm: Norm, other: Any, is_left: bool) -> Norm | None:
         """A norm times, over or under a positive number, or with one added."""
@@ -1179,7 +1233,7 @@ class Calls(Values):
             return replace(norm, factor=by / norm.factor, inverse=True, kept=norm.kept)
         return None
 
-    def rows_have(self, number: int, block: Block) -> bool:
+    def rows_have(self, number: int, block: NormedVector) -> bool:
         """Takes it that each row has so many entries; not two numbers."""
         if number == 1:
             raise self.run.refusal("rows of one column", "use plain numbers")

@@ -15,23 +15,23 @@ import numpy as np
 
 from dpaudit.base.installed import flint
 from dpaudit.results.bounds import HAIR
-from dpaudit.verify.coupled.executor import Executor, NotShown
-from dpaudit.verify.coupled.spent import Spent
+from dpaudit.verify.coupled.executor import NotShown, TreeExecutor
+from dpaudit.verify.coupled.spent import Spending
 from dpaudit.verify.coupled.values import (
     ALL,
     AT_LEAST_0,
     STILL,
-    Block,
     Bound,
-    Drawn,
     DrawnVector,
-    Grid,
+    FreshNoise,
+    KnownArray,
     Noisy,
     NoisyVector,
-    Number,
+    NormedVector,
     Opaque,
+    PairedNumber,
     Span,
-    Unknown,
+    UnknownValue,
     Vector,
     is_number,
     is_plain,
@@ -70,16 +70,16 @@ class Rng(Opaque):
         raise NotImplementedError
 
 
-class Whole(NotShown):
+class WholeAnswers(NotShown):
     """What is shown for whole answers alone."""
 
 
-class Ledger:
+class NoiseLedger:
     """What was spent on one way, step by step; and which noise was looked at, so that it can be undone."""
 
-    def __init__(self, run: Executor) -> None:
+    def __init__(self, run: TreeExecutor) -> None:
         self.run = run
-        self.steps: list[tuple[int, str, Spent]] = []
+        self.steps: list[tuple[int, str, Spending]] = []
         self.seen: list[tuple[Any, str, Any]] = []  # objects whose field was set, and what it was before
         self.clock = 0
         self.born: dict[int, int] = {}  # noise that was made, and when
@@ -118,7 +118,7 @@ class Ledger:
     ) -> None:
         """Writes down a step."""
         if pure or gaussian or delta:
-            self.steps.append((self.run.line, words, Spent(pure, gaussian, pure**2, delta)))
+            self.steps.append((self.run.line, words, Spending(pure, gaussian, pure**2, delta)))
 
     # --- drawing --------------------------------------------------------------------------------------------------
 
@@ -132,35 +132,37 @@ class Ledger:
             if chosen is not None:
                 return chosen
         if name in ("random", "uniform") and set(known) <= {"size"} and known.get("size") is None:
-            return self.made(Drawn("uniform", ONE, self.run.line))
+            return self.made(FreshNoise("uniform", ONE, self.run.line))
         if (
             name == "random"
             and set(known) == {"size"}
-            and isinstance(known["size"], Number)
+            and isinstance(known["size"], PairedNumber)
             and known["size"].axis is not None
         ):
-            return self.run.rules.beside_each(known["size"], lambda: self.made(Drawn("uniform", ONE, self.run.line)))
+            return self.run.rules.beside_each(
+                known["size"], lambda: self.made(FreshNoise("uniform", ONE, self.run.line))
+            )
         if name == "choice" and len(args) == 1 and not kwargs and self.is_signs(args[0]):
-            return self.made(Drawn("sign", ONE, self.run.line))
+            return self.made(FreshNoise("sign", ONE, self.run.line))
         law = name.removeprefix("standard_")
         if law in CENTRED:
             return self.noise(law, known)
         if name in FREE and all(map(is_same, [*args, *kwargs.values()])):
-            return Unknown() if name != "integers" and name != "binomial" else self.whole(known)
+            return UnknownValue() if name != "integers" and name != "binomial" else self.whole(known)
         raise self.run.refusal(f"`{name}` of the generator on what the runs do not share", "draw by public arguments")
 
     def number_or_same(self, value: Any) -> Any:
         """An argument of a draw: a noisy one is looked at."""
-        return value if isinstance(value, Vector | Block) else self.look(value)
+        return value if isinstance(value, Vector | NormedVector) else self.look(value)
 
     def whole(self, known: dict[str, Any]) -> Any:
         """A whole number that both runs draw."""
-        return Unknown() if known.get("size") is not None else Number(whole=True)
+        return UnknownValue() if known.get("size") is not None else PairedNumber(whole=True)
 
     @staticmethod
     def is_signs(value: Any) -> bool:
         """Whether a choice is one of -1 and 1."""
-        return isinstance(value, list | tuple | Grid) and sorted(map(str, parts(value))) in (
+        return isinstance(value, list | tuple | KnownArray) and sorted(map(str, parts(value))) in (
             ["-1", "1"],
             ["-1.0", "1.0"],
         )
@@ -171,7 +173,7 @@ class Ledger:
             raise self.run.refusal("an argument of the noise", "give loc, scale and size")
         scale = known.get("p", known.get("scale", 1.0))
         count = None
-        if isinstance(scale, Number) and scale.count is not None and scale.count[2].span.width == 0:
+        if isinstance(scale, PairedNumber) and scale.count is not None and scale.count[2].span.width == 0:
             count, scale = scale.count[:2], scale.count[2].span.low
         if not is_number(scale):
             raise self.run.refusal("a scale that is not public, or not one number", "give a public scale")
@@ -181,7 +183,7 @@ class Ledger:
         if law == "geometric":
             number = self.ratio(scale)
         size, centre = known.get("size"), known.get("loc", 0)
-        if size is None and isinstance(centre, Vector | Grid | Block):
+        if size is None and isinstance(centre, Vector | KnownArray | NormedVector):
             size = axis_of(centre)
         fresh = self.fresh(law, number, size, count)
         return fresh if is_plain(centre) and centre == 0 else self.run.rules.binary(ast.Add(), centre, fresh)
@@ -200,14 +202,14 @@ class Ledger:
         if isinstance(size, tuple) and len(size) == 1:
             (size,) = size
         if size is None:
-            return self.made(Drawn(law, scale, line, count=count))
+            return self.made(FreshNoise(law, scale, line, count=count))
         if count is not None:
             raise self.run.refusal("a list of noise whose scale is of the number of records", "draw one by one")
         if isinstance(size, int | np.integer) and 0 <= size <= 100_000:
-            return Grid([self.made(Drawn(law, scale, line)) for _ in range(int(size))])
-        if isinstance(size, Number) and size.axis is not None:
+            return KnownArray([self.made(FreshNoise(law, scale, line)) for _ in range(int(size))])
+        if isinstance(size, PairedNumber) and size.axis is not None:
             size = size.axis
-        if isinstance(size, Unknown | int | tuple | list | str) and not isinstance(size, Axis):
+        if isinstance(size, UnknownValue | int | tuple | list | str) and not isinstance(size, EntryAxis):
             raise self.run.refusal("a size that is not known", "give len(data), or a public number")
         return self.made(DrawnVector(law, scale, line, size))
 
@@ -217,10 +219,14 @@ class Ledger:
         """left op right as a noisy number that nothing has looked at, where it is one; else None."""
         if isinstance(op, ast.Mult):
             for one, two in ((left, right), (right, left)):
-                if isinstance(one, Drawn) and isinstance(two, Drawn) and (one.law, two.law) == ("sign", "exponential"):
+                if (
+                    isinstance(one, FreshNoise)
+                    and isinstance(two, FreshNoise)
+                    and (one.law, two.law) == ("sign", "exponential")
+                ):
                     self.used(one, "a sign")
                     self.used(two, "a size")
-                    return self.made(Drawn("laplace", two.scale, two.line, count=two.count))
+                    return self.made(FreshNoise("laplace", two.scale, two.line, count=two.count))
         if isinstance(op, ast.Mult | ast.Div):
             noisy, by = (right, left) if isinstance(op, ast.Mult) and is_number(left) else (left, right)
             terms = terms_of(noisy)
@@ -235,11 +241,12 @@ class Ledger:
         ours, theirs = terms_of(left), terms_of(right)
         if ours is None and theirs is None:
             return None
-        moves = any(isinstance(each, Number) and not each.same for each in (left, right))
-        if isinstance(left, Noisy | Number) and isinstance(right, Noisy | Number) and not moves:
+        moves = any(isinstance(each, PairedNumber) and not each.same for each in (left, right))
+        if isinstance(left, Noisy | PairedNumber) and isinstance(right, Noisy | PairedNumber) and not moves:
             return None  # looked at one by one
         bases = [
-            each.base if isinstance(each, Noisy) else 0 if isinstance(each, Drawn) else each for each in (left, right)
+            each.base if isinstance(each, Noisy) else 0 if isinstance(each, FreshNoise) else each
+            for each in (left, right)
         ]
         if any(number_of(each) is None and not hasattr(each, "region") for each in bases):
             return None
@@ -249,7 +256,7 @@ class Ledger:
             base = bases[1]
         else:
             base = self.run.rules.binary(op, *bases)
-        terms: dict[Drawn, Fraction] = dict.fromkeys(
+        terms: dict[FreshNoise, Fraction] = dict.fromkeys(
             (drawn for _, drawn in (*(ours or ()), *(theirs or ()))), Fraction(0)
         )
         for factor, drawn in (*(ours or ()), *((f * sign, drawn) for f, drawn in theirs or ())):
@@ -267,23 +274,23 @@ class Ledger:
                 if value.value is None:
                     self._set(value, "value", self.released(value.base, value.terms))
                 return value.value
-            case Drawn():
+            case FreshNoise():
                 if value.spent not in (None, LOOKED_AT):
                     raise self.again(value)
                 if value.spent is None:
                     self._set(value, "spent", LOOKED_AT)
-                return Number(True, SPANS.get(value.law, ALL), whole=value.law in ("geometric", "sign"))
+                return PairedNumber(True, SPANS.get(value.law, ALL), whole=value.law in ("geometric", "sign"))
             case NoisyVector():
                 if value.value is None:
                     self._set(value, "value", self.released_vector(value.base, value.draws))
                 return value.value
             case DrawnVector():
                 self.used(value, LOOKED_AT)
-                return Vector(usual=Number(), axis=value.axis, array=True)
+                return Vector(usual=PairedNumber(), axis=value.axis, array=True)
             case Vector():
                 return value if is_settled(value) else self.run.rules.each(value, self.look)
-            case Grid():
-                return value if all(map(is_settled, value.items)) else Grid(list(map(self.look, value.items)))
+            case KnownArray():
+                return value if all(map(is_settled, value.items)) else KnownArray(list(map(self.look, value.items)))
             case list() | tuple() if not all(map(is_settled, value)):
                 return type(value)(map(self.look, value))
             case dict() if not all(map(is_settled, value.values())):
@@ -295,7 +302,7 @@ class Ledger:
         match value:
             case Noisy():
                 draws: list[Any] = [drawn for _, drawn in value.terms] if value.value is None else []
-            case Drawn():
+            case FreshNoise():
                 draws = [value]
             case NoisyVector() | DrawnVector():
                 draws = [None]
@@ -327,7 +334,7 @@ class Ledger:
             raise self.again(drawn)
         self._set(drawn, "spent", by)
 
-    def released(self, base: Any, terms: tuple[tuple[Fraction, Drawn], ...]) -> Number:
+    def released(self, base: Any, terms: tuple[tuple[Fraction, FreshNoise], ...]) -> PairedNumber:
         """base + noise as both runs have it, paid for."""
         number = number_of(self.run.rules.numeric(base))
         assert number is not None
@@ -342,9 +349,9 @@ class Ledger:
             self.charge(number, terms, whole)
         one_sided = len(terms) == 1 and terms[0][0] > 0
         span = number.span + SPANS.get(terms[0][1].law, ALL) * Span(terms[0][0], terms[0][0]) if one_sided else ALL
-        return Number(True, span, whole=whole)
+        return PairedNumber(True, span, whole=whole)
 
-    def charge(self, base: Number, terms: tuple[tuple[Fraction, Drawn], ...], whole: bool) -> None:
+    def charge(self, base: PairedNumber, terms: tuple[tuple[Fraction, FreshNoise], ...], whole: bool) -> None:
         """What it costs to look at a number with this noise."""
         if any(drawn.count is not None for _, drawn in terms):
             counts = {drawn.count for _, drawn in terms}
@@ -382,14 +389,18 @@ class Ledger:
                 self.pay(f"a difference of Gumbel noise on what moves by at most {far}", far / scale)
                 return
         if {law for law, _ in scales} == {"geometric"} and not whole:
-            raise Whole(self.run.line, "geometric noise on what may move by a part of 1", "round the value first")
+            raise WholeAnswers(
+                self.run.line, "geometric noise on what may move by a part of 1", "round the value first"
+            )
         ((factor, drawn),) = terms if len(terms) == 1 else ((ONE, terms[0][1]),)
         away = base.moved.high <= 0 if factor > 0 else base.moved.low >= 0
         if len(terms) == 1 and drawn.law in ("exponential", "geometric") and away:
             cost = minus_log(drawn.scale) if drawn.law == "geometric" else 1 / (abs(factor) * drawn.scale)
             if drawn.law == "exponential" or abs(factor) == 1:
                 words = f"one-sided {drawn.law} noise on what moves away from it by at most {far}"
-                self.steps.append((self.run.line, words, Spent(far * cost, squares=math.inf)))  # pure in one direction
+                self.steps.append(
+                    (self.run.line, words, Spending(far * cost, squares=math.inf))
+                )  # pure in one direction
                 return
         words = ", ".join(sorted({law for law, _ in scales}))
         raise self.run.refusal(
@@ -400,9 +411,9 @@ class Ledger:
         """A vector with noise on each entry as both runs have it, paid for."""
         self.used(draws, (id(base),))
         self.kept.append(base)
-        if isinstance(base, Block):
+        if isinstance(base, NormedVector):
             self.charge_norms(base.moved_1, base.moved_2, draws)
-            return Unknown()
+            return UnknownValue()
         if base.extra is not None:
             raise self.run.refusal("as many outputs as there are records", "their number is the data's: release a sum")
         usual = number_of(self.run.rules.numeric(base.usual))
@@ -411,8 +422,10 @@ class Ledger:
         for each in base.changed:
             number = number_of(self.run.rules.numeric(each))
             assert number is not None
-            self.charge(number, ((ONE, Drawn(draws.law, draws.scale, draws.line)),), number.whole)
-        return Vector(usual=Number(), changed=tuple(Number() for _ in base.changed), axis=base.axis, array=True)
+            self.charge(number, ((ONE, FreshNoise(draws.law, draws.scale, draws.line)),), number.whole)
+        return Vector(
+            usual=PairedNumber(), changed=tuple(PairedNumber() for _ in base.changed), axis=base.axis, array=True
+        )
 
     def charge_norms(self, moved_1: Bound, moved_2: Bound, draws: DrawnVector) -> None:
         """What noise on each entry of a block costs."""
@@ -473,7 +486,7 @@ class Ledger:
         self.pay(f"the place of the largest with {law} noise, of what may gain {spread} on another", times * cost)
         return True
 
-    def spread(self, numbers: list[Number]) -> Fraction:
+    def spread(self, numbers: list[PairedNumber]) -> Fraction:
         """By how much one of several numbers may gain on another from the first run to the second."""
         less = {each.less for each in numbers}
         moves = [each.alone if len(less) == 1 and each.less is not None else each.moved for each in numbers]
@@ -493,7 +506,7 @@ class Ledger:
         if isinstance(weights, Vector) and weights.extra is not None:
             raise self.run.refusal("a choice among as many as there are records", "choose among public candidates")
         if not entries or not all(
-            isinstance(each, Number) and each.log is not None and each.over is not None for each in entries
+            isinstance(each, PairedNumber) and each.log is not None and each.over is not None for each in entries
         ):
             raise self.run.refusal(
                 "a choice by weights that are not exp(score) over their sum", "write p = w / w.sum(), w = np.exp(...)"
@@ -505,10 +518,10 @@ class Ledger:
             raise self.run.refusal("such a choice by weights", "choose one public candidate at a time")
         spread = self.spread([each.log for each in entries])
         self.pay(f"a choice by exp(score), of scores that may gain {spread} on another", spread)
-        return Unknown()
+        return UnknownValue()
 
 
-class Axis:
+class EntryAxis:
     """Names what is in step with the entries of a dataset; `filled`: there is at least one."""
 
     filled = False
@@ -516,14 +529,14 @@ class Axis:
 
 def axis_of(value: Any) -> Any:
     """What names the length of a vector, block or array."""
-    return len(value.items) if isinstance(value, Grid) else value.axis
+    return len(value.items) if isinstance(value, KnownArray) else value.axis
 
 
-def terms_of(value: Any) -> tuple[tuple[Fraction, Drawn], ...] | None:
+def terms_of(value: Any) -> tuple[tuple[Fraction, FreshNoise], ...] | None:
     """The noise in a value that nothing has looked at."""
     if isinstance(value, Noisy) and value.value is None:
         return value.terms
-    if isinstance(value, Drawn) and value.law in CENTRED and value.spent is None:
+    if isinstance(value, FreshNoise) and value.law in CENTRED and value.spent is None:
         return ((ONE, value),)
     return None
 
@@ -532,7 +545,7 @@ def is_settled(value: Any) -> bool:
     """Whether there is no noise in a value that nothing has looked at."""
     if isinstance(value, Vector):
         return all(map(is_settled, (value.usual, *value.changed, *(value.extra or ())[1:])))
-    return not isinstance(value, Noisy | Drawn | NoisyVector | DrawnVector) and all(map(is_settled, parts(value)))
+    return not isinstance(value, Noisy | FreshNoise | NoisyVector | DrawnVector) and all(map(is_settled, parts(value)))
 
 
 def minus_log(ratio: Fraction) -> Fraction:

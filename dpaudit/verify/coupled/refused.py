@@ -7,7 +7,26 @@ from dpaudit.verify.coupled.executor import NotShown
 
 ITERATORS = frozenset({"zip", "enumerate", "reversed"})
 VIEWS = frozenset({"items", "keys", "values"})
-AT_ONCE = frozenset("sum min max any all list tuple sorted set frozenset dict len zip enumerate reversed fsum".split())
+AT_ONCE = frozenset(
+    [
+        "sum",
+        "min",
+        "max",
+        "any",
+        "all",
+        "list",
+        "tuple",
+        "sorted",
+        "set",
+        "frozenset",
+        "dict",
+        "len",
+        "zip",
+        "enumerate",
+        "reversed",
+        "fsum",
+    ]
+)
 
 
 def check_followed(function: ast.AST) -> None:

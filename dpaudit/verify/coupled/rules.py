@@ -14,36 +14,36 @@ from typing import Any
 import numpy as np
 
 from dpaudit.verify.coupled import arithmetic
-from dpaudit.verify.coupled.executor import MISSING, ORDERS, Contents, NotShown, OtherKind, Raised
-from dpaudit.verify.coupled.noise import Axis, Ledger, Rng
+from dpaudit.verify.coupled.executor import MISSING, ORDERS, Contents, NotShown, OtherKind, RaisedAlike
+from dpaudit.verify.coupled.noise import EntryAxis, NoiseLedger, Rng
 from dpaudit.verify.coupled.values import (
     ABSTRACT,
     ALL,
     AT_LEAST_0,
     NEW,
     STILL,
-    Block,
-    Both,
-    Drawn,
     DrawnVector,
+    EntryIndex,
+    FreshNoise,
     Function,
-    Grid,
-    Index,
+    Keyed,
+    KnownArray,
     Noisy,
     NoisyVector,
     Norm,
-    Number,
+    NormedVector,
     Only,
     Order,
     Own,
+    PairedNumber,
+    PairedTruth,
     Place,
     Record,
+    Replaced,
     Rest,
     Span,
-    Table,
-    Truth,
-    Unknown,
-    Users,
+    UnknownValue,
+    UserRows,
     Vector,
     holds,
     is_number,
@@ -65,7 +65,7 @@ class Split(Exception):
         self.path, self.value = path, value
 
 
-class Values(Ledger):
+class ValueRules(NoiseLedger):
     """Operators, comparisons, containers."""
 
     single: bool | None = None  # whether only the second run does this, or only the first; None: both
@@ -75,10 +75,10 @@ class Values(Ledger):
         if isinstance(value, Record):
             place = self.place(value)
             if place is None:
-                return Number()
+                return PairedNumber()
             if place.exactly:
                 return number_of(place.value) or self.not_number(value)
-            return Number(True, place.span)
+            return PairedNumber(True, place.span)
         return value
 
     def not_number(self, value: Record) -> Any:
@@ -91,11 +91,11 @@ class Values(Ledger):
         """What is known of a part of the one record; None of any other record."""
         return None if value.region is None else value.region.get(value.path, Place(False))
 
-    def number(self, value: Any) -> Number | None:
+    def number(self, value: Any) -> PairedNumber | None:
         """A value as a number, looked at; None for what is none."""
         found = self.look(value)
-        if isinstance(found, Unknown) and type(found) is Unknown and found.same:
-            return Number()
+        if isinstance(found, UnknownValue) and type(found) is UnknownValue and found.same:
+            return PairedNumber()
         return number_of(self.numeric(found))
 
     # --- operators ------------------------------------------------------------------------------------------------
@@ -106,40 +106,40 @@ class Values(Ledger):
         if noisy is not None:
             return noisy
         left, right = (
-            self.as_noise(left, right) if isinstance(right, Block) else left,
-            self.as_noise(right, left) if isinstance(left, Block) else right,
+            self.as_noise(left, right) if isinstance(right, NormedVector) else left,
+            self.as_noise(right, left) if isinstance(left, NormedVector) else right,
         )
         for one in (left, right):
             if isinstance(one, DrawnVector) and isinstance(op, ast.Add) and one.spent is None:
                 other = right if one is left else left
-                if isinstance(other, Vector | Block) and self.fits(other, one):
+                if isinstance(other, Vector | NormedVector) and self.fits(other, one):
                     return self.made(NoisyVector(other, one))
-        if isinstance(left, Grid | Vector | NoisyVector | DrawnVector) or isinstance(
-            right, Grid | Vector | NoisyVector | DrawnVector
+        if isinstance(left, KnownArray | Vector | NoisyVector | DrawnVector) or isinstance(
+            right, KnownArray | Vector | NoisyVector | DrawnVector
         ):
             if any(isinstance(each, Vector) and not each.array for each in (left, right)) and not any(
-                isinstance(each, Grid | DrawnVector | NoisyVector) or isinstance(each, Vector) and each.array
+                isinstance(each, KnownArray | DrawnVector | NoisyVector) or isinstance(each, Vector) and each.array
                 for each in (left, right)
             ):
                 raise self.run.refusal("an operation on a list", "make it an array, by np.array(...)")
             return self.elementwise(lambda one, two: self.run.binary(op, one, two), left, right)
         left, right = self.look(left), self.look(right)
-        if isinstance(left, Block) or isinstance(right, Block):
+        if isinstance(left, NormedVector) or isinstance(right, NormedVector):
             return self.of_block(op, left, right)
         if isinstance(left, list | tuple | str) or isinstance(right, list | tuple | str):
             if isinstance(op, ast.Mult) and isinstance(left, list) and isinstance(right, int):
                 return left * right
             if is_same(left) and is_same(right):
-                return Unknown()
+                return UnknownValue()
             raise self.run.refusal("an operation on containers of data", "use numbers")
-        if isinstance(left, Table) or isinstance(right, Table):
+        if isinstance(left, Keyed) or isinstance(right, Keyed):
             raise OtherKind(self.run.line, "arithmetic with a mapping", "use its values")
         one, two = self.number(left), self.number(right)
         if isinstance(op, ast.Mult) and left is right and one is not None:
             return arithmetic.power(one, 2)
         if one is None or two is None:
             if is_same(left) and is_same(right):
-                return Unknown()
+                return UnknownValue()
             raise self.run.refusal("arithmetic with what is no number", "use numbers")
         scaled = self.of_lengths(op, one, two)
         if scaled is not None:
@@ -154,7 +154,7 @@ class Values(Ledger):
             return (
                 self.quotient(op, one, two)
                 if isinstance(op, ast.Div)
-                else Number(whole=one.whole and two.whole and not isinstance(op, ast.Pow))
+                else PairedNumber(whole=one.whole and two.whole and not isinstance(op, ast.Pow))
             )
         if isinstance(op, ast.MatMult):
             raise self.run.refusal("a product of vectors of data", "use norms and sums")
@@ -162,7 +162,7 @@ class Values(Ledger):
             return arithmetic.OPERATIONS[type(op)](one, two)
         return self.quotient(op, one, two)
 
-    def of_lengths(self, op: ast.operator, one: Number, two: Number) -> Number | None:
+    def of_lengths(self, op: ast.operator, one: PairedNumber, two: PairedNumber) -> PairedNumber | None:
         """What a public number of records multiplies or divides; None where it does not."""
         if isinstance(op, ast.Mult | ast.Div) and (one.count or two.count):
             ours, theirs = one.count or (None, 0, one), two.count or (None, 0, two)
@@ -177,21 +177,21 @@ class Values(Ledger):
         return None
 
     @staticmethod
-    def counted(axis: Any, power: int, inner: Number) -> Number:
+    def counted(axis: Any, power: int, inner: PairedNumber) -> PairedNumber:
         """inner * n^power, for the number n, at least 1, of entries along an axis."""
         if not axis.filled:
-            return Number(True, AT_LEAST_0, whole=True, axis=axis)
+            return PairedNumber(True, AT_LEAST_0, whole=True, axis=axis)
         if power == 0:
             return inner
         most = Span(Fraction(0), Fraction(1)) if power < 0 else Span(Fraction(1), math.inf)
-        found = Number(True, inner.span * most, inner.moved * most, inner.whole and power > 0)
+        found = PairedNumber(True, inner.span * most, inner.moved * most, inner.whole and power > 0)
         return replace(
             found,
             count=(axis, power, inner),
             axis=axis if power == 1 and inner.span == Span(Fraction(1), Fraction(1)) else None,
         )
 
-    def quotient(self, op: ast.operator, one: Number, two: Number) -> Any:
+    def quotient(self, op: ast.operator, one: PairedNumber, two: PairedNumber) -> Any:
         """Division, whole division, remainder, power."""
         match op:
             case ast.Div():
@@ -213,7 +213,7 @@ class Values(Ledger):
             case ast.FloorDiv() if two.span.width == 0 and two.span.low != 0:
                 return arithmetic.whole_steps(arithmetic.divide(one, two))
             case ast.Mod() if two.span.width == 0 and two.span.low > 0:
-                return Number(
+                return PairedNumber(
                     one.same, Span(Fraction(0), two.span.high), STILL if one.same else ALL, one.whole and two.whole
                 )
             case ast.Pow() if two.span.width == 0 and two.whole and 0 <= two.span.low <= 8:
@@ -223,47 +223,47 @@ class Values(Ledger):
     def of_block(self, op: ast.operator, left: Any, right: Any) -> Any:
         """Sums of blocks, and a block times or over a public number."""
         if (
-            isinstance(left, Block)
-            and isinstance(right, Block)
+            isinstance(left, NormedVector)
+            and isinstance(right, NormedVector)
             and isinstance(op, ast.Add | ast.Sub)
             and left.axis is right.axis
         ):
             one, two = (left, right) if left.start is not None else (right, left)
             start = None if two.start is not None or isinstance(op, ast.Sub) else one.start
             moved = left.moved_1 + right.moved_1, left.moved_2 + right.moved_2
-            return Block(True, left.size + right.size, *moved, left.axis, start, one.added + two.size)
-        by = right if isinstance(left, Block) else left
-        block = left if isinstance(left, Block) else right
+            return NormedVector(True, left.size + right.size, *moved, left.axis, start, one.added + two.size)
+        by = right if isinstance(left, NormedVector) else left
+        block = left if isinstance(left, NormedVector) else right
         if (
             is_number(by)
             and isinstance(op, ast.Mult | ast.Div)
-            and (by != 0 and isinstance(left, Block) or isinstance(op, ast.Mult))
+            and (by != 0 and isinstance(left, NormedVector) or isinstance(op, ast.Mult))
         ):
             factor = abs(Fraction(by) if isinstance(op, ast.Mult) else 1 / Fraction(by))
-            return Block(True, block.size * factor, block.moved_1 * factor, block.moved_2 * factor, block.axis)
+            return NormedVector(True, block.size * factor, block.moved_1 * factor, block.moved_2 * factor, block.axis)
         if (
             not isinstance(left, Record | Norm)
             and not isinstance(right, Record | Norm)
             and is_same(left)
             and is_same(right)
         ):
-            return Unknown()
+            return UnknownValue()
         return self.clipped_block(op, left, right)
 
     def clipped_block(self, op: ast.operator, left: Any, right: Any) -> Any:
         """A vector over its norm, kept below a bound: see `functions`."""
         raise self.run.refusal("this operation on a vector", "add vectors, or multiply them by public numbers")
 
-    def fits(self, vector: Vector | Block, draws: DrawnVector) -> bool:
+    def fits(self, vector: Vector | NormedVector, draws: DrawnVector) -> bool:
         """Whether there is one draw for each entry."""
         return vector.axis is draws.axis
 
-    def as_noise(self, value: Any, block: Block) -> Any:
+    def as_noise(self, value: Any, block: NormedVector) -> Any:
         """An array of fresh draws of one law as the noise of a block."""
         if (
-            isinstance(value, Grid)
+            isinstance(value, KnownArray)
             and value.items
-            and all(isinstance(each, Drawn) and each.spent is None for each in value.items)
+            and all(isinstance(each, FreshNoise) and each.spent is None for each in value.items)
         ):
             first = value.items[0]
             if all((each.law, each.scale) == (first.law, first.scale) for each in value.items) and self.rows_have(
@@ -277,18 +277,18 @@ class Values(Ledger):
     def elementwise(self, function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
         """What a function of two makes of arrays, entry by entry."""
         left, right = (self.as_array(each) for each in (left, right))
-        if isinstance(left, Grid) and isinstance(right, Grid):
+        if isinstance(left, KnownArray) and isinstance(right, KnownArray):
             if len(left.items) != len(right.items):
                 if 1 not in (len(left.items), len(right.items)):
-                    raise Raised("ValueError")
+                    raise RaisedAlike("ValueError")
                 raise self.run.refusal("an array of one entry with a longer one", "write the one number")
-            return Grid([function(one, two) for one, two in zip(left.items, right.items, strict=True)])
+            return KnownArray([function(one, two) for one, two in zip(left.items, right.items, strict=True)])
         if isinstance(left, Vector) and isinstance(right, Vector):
             return self.paired(function, left, right)
-        if isinstance(left, Grid):
-            return Grid([function(one, self.scalar(right)) for one in left.items])
-        if isinstance(right, Grid):
-            return Grid([function(self.scalar(left), two) for two in right.items])
+        if isinstance(left, KnownArray):
+            return KnownArray([function(one, self.scalar(right)) for one in left.items])
+        if isinstance(right, KnownArray):
+            return KnownArray([function(self.scalar(left), two) for two in right.items])
         if not isinstance(left, Vector) and not isinstance(right, Vector):
             return function(left, right)  # an array that was looked at whole
         if isinstance(left, Vector):
@@ -300,16 +300,16 @@ class Values(Ledger):
         if isinstance(value, NoisyVector | DrawnVector):
             return self.look(value)
         if isinstance(value, np.ndarray) and value.ndim == 1 or isinstance(value, list | tuple):
-            if any(isinstance(each, list | tuple | Grid | np.ndarray) for each in value):
+            if any(isinstance(each, list | tuple | KnownArray | np.ndarray) for each in value):
                 raise self.run.refusal("an array of several axes", "use one for each row")
-            return Grid(list(value))
+            return KnownArray(list(value))
         return value
 
     def scalar(self, value: Any) -> Any:
         """What meets every entry of an array: noise would be one for all."""
-        if isinstance(value, Drawn | Noisy):
+        if isinstance(value, FreshNoise | Noisy):
             return self.look(value)
-        if isinstance(value, Block | Table | dict | set):
+        if isinstance(value, NormedVector | Keyed | dict | set):
             raise self.run.refusal("an array with this", "use arrays of one form")
         return value
 
@@ -326,10 +326,11 @@ class Values(Ledger):
 
     def both(self, function: Callable[..., Any], *values: Any) -> Any:
         """A function of what stands in the place of one another in the two runs."""
-        if not any(isinstance(each, Both) for each in values):
+        if not any(isinstance(each, Replaced) for each in values):
             return function(*values)
         first, second = (
-            [getattr(each, side) if isinstance(each, Both) else each for each in values] for side in ("first", "second")
+            [getattr(each, side) if isinstance(each, Replaced) else each for each in values]
+            for side in ("first", "second")
         )
         return self.beside(self.alone(False, lambda: function(*first)), self.alone(True, lambda: function(*second)))
 
@@ -344,7 +345,7 @@ class Values(Ledger):
     def beside(self, first: Any, second: Any) -> Any:
         """One value for what the first run has and what the second."""
         if isinstance(first, Record) or isinstance(second, Record):
-            return Both(False, first, second)
+            return Replaced(False, first, second)
         if (
             is_plain(first)
             and is_plain(second)
@@ -356,15 +357,16 @@ class Values(Ledger):
             return tuple(map(self.beside, first, second))
         one, two = number_of(first), number_of(second)
         if one is not None and two is not None:
-            return Number(True, one.span | two.span, two.span + -one.span, one.whole and two.whole)
-        if isinstance(first, Block) and isinstance(second, Block):
-            return Block(False, max(first.size, second.size), math.inf, first.size + second.size, first.axis)
-        return Both(False, first, second)
+            return PairedNumber(True, one.span | two.span, two.span + -one.span, one.whole and two.whole)
+        if isinstance(first, NormedVector) and isinstance(second, NormedVector):
+            return NormedVector(False, max(first.size, second.size), math.inf, first.size + second.size, first.axis)
+        return Replaced(False, first, second)
 
     def each(self, vector: Vector, function: Callable[[Any], Any], **more: Any) -> Vector:
         """The vector of what a function makes of each entry."""
+
         def entry(one: Any) -> Any:
-            return replace(one, entry_of=vector) if type(one) is Number else one
+            return replace(one, entry_of=vector) if type(one) is PairedNumber else one
 
         extra = vector.extra
         if extra is not None:
@@ -385,16 +387,16 @@ class Values(Ledger):
 
     def opposite(self, value: Any) -> Any:
         """Not a truth value."""
-        if not isinstance(value, bool | Truth):
+        if not isinstance(value, bool | PairedTruth):
             raise self.run.refusal("the opposite of what is no truth value", "compare it")
-        return Truth(value.same) if isinstance(value, Truth) else not value
+        return PairedTruth(value.same) if isinstance(value, PairedTruth) else not value
 
     def compared(self, op: ast.cmpop, left: Any, right: Any) -> Any:
         """left op right."""
         if isinstance(op, ast.In | ast.NotIn):
             found = self.inside(left, right)
-            return found if isinstance(found, Truth) or isinstance(op, ast.In) else not found
-        arrays = (Grid, Vector, NoisyVector, np.ndarray)
+            return found if isinstance(found, PairedTruth) or isinstance(op, ast.In) else not found
+        arrays = (KnownArray, Vector, NoisyVector, np.ndarray)
         if isinstance(left, arrays) or isinstance(right, arrays):
             return self.elementwise(lambda one, two: self.run.compared(op, one, two), left, right)
         if self.single is not None:
@@ -407,11 +409,13 @@ class Values(Ledger):
         if is_plain(left) and is_plain(right):
             return self.run.plain(ORDERS[type(op)], left, right)
         for one, two, swapped in ((left, right, False), (right, left, True)):
-            if isinstance(one, Number) and one.size_of is not None and is_number(two) and type(op) in SIZES:
+            if isinstance(one, PairedNumber) and one.size_of is not None and is_number(two) and type(op) in SIZES:
                 strict, inside = SIZES[type(op)] if not swapped else SIZES[OPPOSITE[type(op)]]
                 ends = (ast.Lt(), ast.Gt()) if strict else (ast.LtE(), ast.GtE())
-                found = [self.of_record(each, one.size_of, end, False) for each, end in zip(ends, (two, -two), strict=True)]
-                if not any(isinstance(each, Truth) for each in found):
+                found = [
+                    self.of_record(each, one.size_of, end, False) for each, end in zip(ends, (two, -two), strict=True)
+                ]
+                if not any(isinstance(each, PairedTruth) for each in found):
                     return all(found) is inside
             if isinstance(one, Record) and is_plain(two):
                 return self.of_record(op, one, two, swapped)
@@ -419,11 +423,16 @@ class Values(Ledger):
         one, two = self.number(left), self.number(right)
         if one is not None and two is not None and not isinstance(op, ast.Is | ast.IsNot):
             found = arithmetic.compare(op, one, two)
-            return self.decided(found) if isinstance(found, Truth) else found
+            return self.decided(found) if isinstance(found, PairedTruth) else found
         unknown, plain = (right, left) if is_plain(left) else (left, right)
-        if isinstance(op, ast.Eq | ast.NotEq) and type(unknown) is Number and not is_number(plain) and is_plain(plain):
+        if (
+            isinstance(op, ast.Eq | ast.NotEq)
+            and type(unknown) is PairedNumber
+            and not is_number(plain)
+            and is_plain(plain)
+        ):
             return isinstance(op, ast.NotEq)
-        return self.decided(Truth(is_same(left) and is_same(right)))
+        return self.decided(PairedTruth(is_same(left) and is_same(right)))
 
     @staticmethod
     def exact(value: Any) -> Any:
@@ -434,14 +443,14 @@ class Values(Ledger):
     def by_chance(self, op: ast.cmpop, left: Any, right: Any) -> Any:
         """What noise decides for an entry that one run alone has: a coin, or nearly always no."""
         if (
-            isinstance(left, Drawn)
+            isinstance(left, FreshNoise)
             and left.law == "uniform"
             and left.spent is None
             and is_number(right)
             and isinstance(op, ast.Lt | ast.LtE)
         ):
             self.look(left)
-            return Truth(chance=max(Fraction(0), min(Fraction(1), Fraction(right))))
+            return PairedTruth(chance=max(Fraction(0), min(Fraction(1), Fraction(right))))
         if isinstance(op, ast.Lt | ast.LtE):
             op, left, right = ast.Gt(), right, left
         if isinstance(left, Noisy) and left.value is None and is_number(right) and isinstance(op, ast.Gt | ast.GtE):
@@ -451,16 +460,16 @@ class Values(Ledger):
                 return False
         return None
 
-    def decided(self, found: Truth) -> Truth:
+    def decided(self, found: PairedTruth) -> PairedTruth:
         """A decision of one run alone is its own."""
-        return Truth() if self.single is not None else found
+        return PairedTruth() if self.single is not None else found
 
     def of_record(self, op: ast.cmpop, record: Record, value: Any, swapped: bool) -> Any:
         """A part of a record compared with a public value."""
         if isinstance(value, float | np.floating) and math.isinf(value):
             return self.run.plain(ORDERS[type(op)], *((value, 0) if swapped else (0, value)))
         if record.region is None:
-            return Truth()
+            return PairedTruth()
         if (
             not isinstance(value, int | float | str | bool | None | np.generic)
             or isinstance(value, float)
@@ -489,14 +498,14 @@ class Values(Ledger):
 
     def inside(self, value: Any, container: Any) -> Any:
         """value in container."""
-        if isinstance(container, Unknown | str):
-            return self.decided(Truth(is_same(value) and is_same(container)))
+        if isinstance(container, UnknownValue | str):
+            return self.decided(PairedTruth(is_same(value) and is_same(container)))
         found: Any = False
         for each in self.run.known_items(container):
             one = self.run.compared(ast.Eq(), value, each)
             if one is True:
                 return True
-            if isinstance(one, Truth):
+            if isinstance(one, PairedTruth):
                 found = one if found is False or not one.same else found
         return found
 
@@ -504,49 +513,49 @@ class Values(Ledger):
         """Whether an unknown value counts as true."""
         value = self.look(value)
         match value:
-            case Truth():
+            case PairedTruth():
                 return value
-            case Number():
+            case PairedNumber():
                 found = arithmetic.compare(ast.NotEq(), value, number_of(0))  # type: ignore[arg-type]
-                return self.decided(found) if isinstance(found, Truth) else found
-            case Grid() if len(value.items) == 1:
+                return self.decided(found) if isinstance(found, PairedTruth) else found
+            case KnownArray() if len(value.items) == 1:
                 return self.run.truth(value.items[0])
-            case Grid() if value.items:
-                raise Raised("ValueError")
-            case Grid():
+            case KnownArray() if value.items:
+                raise RaisedAlike("ValueError")
+            case KnownArray():
                 raise self.run.refusal("the truth of an empty array", "ask for its length")
             case list() | dict() | tuple() if not any(isinstance(each, Rest) for each in parts(value)):
                 return bool(value)
-        return self.decided(Truth(is_same(value)))
+        return self.decided(PairedTruth(is_same(value)))
 
     def both_true(self, one: Any, two: Any) -> Any:
         """A chain of two comparisons."""
         if one is False or two is False:
             return False
-        if isinstance(one, Truth) and isinstance(two, Truth):
-            return Truth(one.same and two.same)
-        return one if isinstance(one, Truth | Unknown) else two
+        if isinstance(one, PairedTruth) and isinstance(two, PairedTruth):
+            return PairedTruth(one.same and two.same)
+        return one if isinstance(one, PairedTruth | UnknownValue) else two
 
     def text(self, values: list[Any]) -> Any:
         """A text made of values."""
         if not is_same(self.look(values)):
             raise self.run.refusal("data in a text", "add noise first")
-        return Unknown()
+        return UnknownValue()
 
     # --- containers -----------------------------------------------------------------------------------------------
 
     def items(self, value: Any) -> Any:
         """The entries of what is iterated over."""
         match value:
-            case Grid():
+            case KnownArray():
                 return list(value.items)
             case NoisyVector() | DrawnVector():
                 return self.look(value)
-            case Table():
+            case Keyed():
                 return self.indices(value.vector)
             case Order():
                 raise self.run.refusal("a loop over an order", "take the first or the last k of it")
-            case Users():
+            case UserRows():
                 raise self.run.refusal(
                     "rows of users in any order", "go over them by one loop that counts the rows of each user"
                 )
@@ -554,7 +563,7 @@ class Values(Ledger):
                 raise self.run.refusal("keys in the order of the data", "go over sorted(...) of them")
             case Vector():
                 return value
-            case Number() | Truth() | Drawn() | Noisy() | Block():
+            case PairedNumber() | PairedTruth() | FreshNoise() | Noisy() | NormedVector():
                 raise OtherKind(
                     self.run.line, "a loop over one number", "give a list of answers, or an adjacency of records"
                 )
@@ -565,7 +574,7 @@ class Values(Ledger):
     def indices(self, vector: Any) -> Vector:
         """The places of a vector's entries."""
         still = vector.extra is None
-        index = Index(
+        index = EntryIndex(
             True,
             Span(Fraction(0), math.inf),
             STILL if still else Span(Fraction(-1), Fraction(1)),
@@ -574,14 +583,17 @@ class Values(Ledger):
         )
         changed = tuple(replace(index, of_changed=True) for _ in vector.changed)
         return Vector(
-            usual=index, changed=changed, extra=vector.extra and (vector.extra[0], Number(whole=True)), axis=vector.axis
+            usual=index,
+            changed=changed,
+            extra=vector.extra and (vector.extra[0], PairedNumber(whole=True)),
+            axis=vector.axis,
         )
 
     def unpacked(self, value: Any, number: int) -> list[Any]:
         """The parts of an unknown value that is assigned to several names."""
         if isinstance(value, Record):
             return [replace(value, path=(*value.path, place)) for place in range(number)]
-        if isinstance(value, Both):
+        if isinstance(value, Replaced):
             return [
                 self.beside(one, two)
                 for one, two in zip(
@@ -589,30 +601,30 @@ class Values(Ledger):
                 )
             ]
         if not isinstance(value, Vector) and value.same:
-            return [Unknown() for _ in range(number)]
+            return [UnknownValue() for _ in range(number)]
         raise self.run.refusal("data in several names", "read them by their index")
 
     def entry(self, owner: Any, index: Any) -> Any:
         """owner[index]."""
-        if isinstance(owner, Both):
+        if isinstance(owner, Replaced):
             return self.both(lambda one: self.entry(one, index), owner)
         if isinstance(owner, NoisyVector | Noisy):
             owner = self.look(owner)
         if isinstance(owner, Record) and is_plain(index):
             return replace(owner, path=(*owner.path, index))
-        if isinstance(owner, Table):
+        if isinstance(owner, Keyed):
             owner = owner.vector
         if isinstance(owner, Vector):
             return self.of_vector(owner, index)
-        if isinstance(owner, Grid):
+        if isinstance(owner, KnownArray):
             if is_plain(index) and isinstance(index, slice | int | np.integer):
                 found = self.run.plain(operator.getitem, owner.items, index)
                 if isinstance(index, bool):
                     raise self.run.refusal("an array at a truth value", "write its place")
                 owner.shared |= isinstance(index, slice)
-                return Grid(found, True, owner.kind) if isinstance(index, slice) else found
-            if isinstance(index, Grid) and is_plain(index.items):
-                return Grid(
+                return KnownArray(found, True, owner.kind) if isinstance(index, slice) else found
+            if isinstance(index, KnownArray) and is_plain(index.items):
+                return KnownArray(
                     [self.entry(owner, each) for each in np.flatnonzero(index.items)]
                     if all(isinstance(i, bool | np.bool_) for i in index.items)
                     else [self.entry(owner, each) for each in index.items]
@@ -620,27 +632,27 @@ class Values(Ledger):
             owner = owner.items
         if isinstance(owner, dict) and isinstance(index, Rest) and index in owner:
             return owner[index]
-        if isinstance(owner, dict | list | tuple) and isinstance(index, Record | Number | Both):
+        if isinstance(owner, dict | list | tuple) and isinstance(index, Record | PairedNumber | Replaced):
             return self.chosen_entry(owner, index)
         if is_same(self.look(owner)) and is_same(self.look(index)) and not holds(owner):
-            return Unknown()
+            return UnknownValue()
         raise self.run.refusal("an entry of data", "read it by a public index")
 
     def of_vector(self, vector: Vector, index: Any) -> Any:
         """An entry, or some, of a vector."""
-        if isinstance(index, Index) and index.axis is vector.axis:
+        if isinstance(index, EntryIndex) and index.axis is vector.axis:
             return vector.changed[0] if index.of_changed and vector.changed else vector.usual
         if vector.same and is_same(index) and not holds((vector.usual, *vector.changed)):
-            return Unknown()
+            return UnknownValue()
         if isinstance(index, Vector) and index.axis is vector.axis:
             return self.selected(vector, index)
-        if isinstance(index, Unknown) and index.same and not isinstance(index, Vector) and vector.extra is None:
+        if isinstance(index, UnknownValue) and index.same and not isinstance(index, Vector) and vector.extra is None:
             numbers = [self.many(lambda: self.number(vector.usual)), *map(self.number, vector.changed)]
             if None not in numbers:  # both runs take the same place
                 return functools.reduce(self.join, [replace(each) for each in numbers])  # type: ignore[type-var]
         if isinstance(index, slice) and vector.extra is None and is_plain(index):
             changed = vector.changed if vector.changed and self.in_slice(vector.axis, index) else ()
-            axis = Axis()
+            axis = EntryAxis()
             self.changed_axes[axis] = bool(changed)
             return Vector(usual=vector.usual, changed=changed, axis=axis, array=vector.array)
         if (
@@ -651,7 +663,7 @@ class Values(Ledger):
             and index.stop >= 0
             and self.single is not None
         ):
-            return replace(vector, most=int(index.stop), axis=Axis())
+            return replace(vector, most=int(index.stop), axis=EntryAxis())
         raise Listed()
 
     changed_axes: dict[Any, bool] = {}
@@ -678,11 +690,11 @@ class Values(Ledger):
         if any(not isinstance(each, bool) for each in mask.changed):
             raise self.run.refusal("a selection by data without noise", "select by public values")
         changed = tuple(one for one, keep in zip(vector.changed, mask.changed, strict=True) if keep)
-        return replace(vector, changed=changed, extra=extra, axis=Axis(), array=True)
+        return replace(vector, changed=changed, extra=extra, axis=EntryAxis(), array=True)
 
     def taken(self, condition: Any) -> bool:
         """Whether the entry that one run has takes part: where a coin says so, with its chance."""
-        if isinstance(condition, Truth):
+        if isinstance(condition, PairedTruth):
             if condition.chance is not None:
                 if "coin" in self.facts:
                     raise self.run.refusal("a second sample of the records", "sample once")
@@ -693,10 +705,10 @@ class Values(Ledger):
 
     def chosen_entry(self, owner: Any, index: Any) -> Any:
         """An entry by an index that may be one of several: what any of them is."""
-        if isinstance(owner, list | tuple) and isinstance(index, Number):
-            kept = any(isinstance(each, list | dict | set | Grid | tuple) for each in owner)
+        if isinstance(owner, list | tuple) and isinstance(index, PairedNumber):
+            kept = any(isinstance(each, list | dict | set | KnownArray | tuple) for each in owner)
             if index.same and self.single is None and is_same(owner) and not kept:
-                return Unknown() if not owner else functools.reduce(self.join, owner)
+                return UnknownValue() if not owner else functools.reduce(self.join, owner)
             return owner[self.one_of(index, len(owner))]
         if isinstance(index, Record) and index.region is not None and isinstance(owner, dict):
             key = self.key(owner, index)
@@ -704,7 +716,7 @@ class Values(Ledger):
                 return owner[key]
             raise self.run.refusal("a key of the record that the dictionary does not have", "check it with `in` first")
         if is_same(owner) and is_same(index) and not holds(owner):
-            return Unknown()
+            return UnknownValue()
         raise self.run.refusal("an entry chosen by data", "choose by public or noisy values")
 
     @staticmethod
@@ -714,7 +726,7 @@ class Values(Ledger):
             return [key for key, value in owner.items() if not isinstance(value, Only)]
         return list(range(len(owner)))
 
-    def one_of(self, index: Number, length: int) -> int:
+    def one_of(self, index: PairedNumber, length: int) -> int:
         """Which of the places an index is: every one that it may be is followed."""
         if self.single is None and not index.same:
             raise self.run.refusal("an entry chosen by data", "choose by public or noisy values")
@@ -737,10 +749,10 @@ class Values(Ledger):
                 self.facts["shared"] = not self.run.choose()
             if self.facts["shared"] and NEW not in owner and ANY in owner:
                 value = owner[ANY]  # another record has it too
-                owner[NEW] = replace(value, start=(id(owner), NEW)) if isinstance(value, Number) else value
+                owner[NEW] = replace(value, start=(id(owner), NEW)) if isinstance(value, PairedNumber) else value
             return NEW
-        if self.single is not None and isinstance(index, Number) and isinstance(owner, list | Grid):
-            return self.one_of(index, len(owner.items if isinstance(owner, Grid) else owner))
+        if self.single is not None and isinstance(index, PairedNumber) and isinstance(owner, list | KnownArray):
+            return self.one_of(index, len(owner.items if isinstance(owner, KnownArray) else owner))
         return index
 
     def adds_somewhere(
@@ -750,7 +762,12 @@ class Values(Ledger):
 
         `start`: what an entry that is not there yet is taken for.
         """
-        known = isinstance(owner, dict | list | Grid) and not is_plain(index) and self.single is None and is_same(index)
+        known = (
+            isinstance(owner, dict | list | KnownArray)
+            and not is_plain(index)
+            and self.single is None
+            and is_same(index)
+        )
         if not known or not isinstance(op, ast.Add | ast.Sub):
             return False
         more = self.look(self.run.value(value))
@@ -758,29 +775,29 @@ class Values(Ledger):
             raise self.run.refusal("data at a place that noise chose", "add noise first")
         if start is not None and ANY not in owner:
             owner[ANY] = self.run.binary(op, self.run.value(start), more)
-        held = owner.items if isinstance(owner, Grid) else owner
+        held = owner.items if isinstance(owner, KnownArray) else owner
         self.run.check_alone(owner)
         for key in self.others(held):
             found = self.run.binary(op, held[key], more)
-            held[key] = self.join(held[key], self.fitting(owner, found) if isinstance(owner, Grid) else found)
+            held[key] = self.join(held[key], self.fitting(owner, found) if isinstance(owner, KnownArray) else found)
         return True
 
     def store(self, owner: Any, index: Any, value: Any) -> None:
         """owner[index] = value."""
         self.run.check_alone(owner)
-        if isinstance(owner, Grid):
+        if isinstance(owner, KnownArray):
             value = self.fitting(owner, value)
-        if isinstance(owner, Grid) and not owner.shared and isinstance(index, int | np.integer):
+        if isinstance(owner, KnownArray) and not owner.shared and isinstance(index, int | np.integer):
             try:
                 owner.items[index] = value
             except IndexError:
-                raise Raised("IndexError") from None
+                raise RaisedAlike("IndexError") from None
             return
-        if isinstance(owner, Grid) and not owner.shared:
+        if isinstance(owner, KnownArray) and not owner.shared:
             owner = owner.items
         if (
             isinstance(owner, list)
-            and isinstance(index, Number)
+            and isinstance(index, PairedNumber)
             and (self.single is not None or index.same and not is_same(value))
         ):
             owner[self.one_of(index, len(owner))] = value
@@ -789,7 +806,7 @@ class Values(Ledger):
             owner[self.key(owner, index)] = value
             return
         value = self.look(value)
-        if isinstance(owner, dict | list) and is_same(index) and (is_same(value) or isinstance(value, Number)):
+        if isinstance(owner, dict | list) and is_same(index) and (is_same(value) or isinstance(value, PairedNumber)):
             for key in self.others(owner):
                 owner[key] = self.join(owner[key], value)
             if isinstance(owner, dict) and ANY not in owner:
@@ -797,10 +814,10 @@ class Values(Ledger):
             return
         raise self.run.refusal("an entry of this", "keep values in lists and dictionaries with public keys")
 
-    def fitting(self, array: Grid, value: Any) -> Any:
+    def fitting(self, array: KnownArray, value: Any) -> Any:
         """A value as an array of this kind holds it."""
         number = number_of(self.numeric(value))
-        if array.kind == "f" and (number is not None or isinstance(value, Noisy | Drawn | float)):
+        if array.kind == "f" and (number is not None or isinstance(value, Noisy | FreshNoise | float)):
             return np.float64(value) if isinstance(value, float | int | np.generic) else value
         if array.kind in ("i", "") and number is not None and number.whole:
             return np.int64(value) if array.kind == "i" and isinstance(value, int | np.generic) else number
@@ -815,7 +832,12 @@ class Values(Ledger):
             return one
         if one is MISSING or two is MISSING:
             return MISSING
-        if isinstance(one, Block) and isinstance(two, Block | Grid) or isinstance(one, Grid) and isinstance(two, Block):
+        if (
+            isinstance(one, NormedVector)
+            and isinstance(two, NormedVector | KnownArray)
+            or isinstance(one, KnownArray)
+            and isinstance(two, NormedVector)
+        ):
             return seen.get((id(one), id(two))) or self.join_blocks(one, two, seen)
         if (
             type(one) is type(two)
@@ -824,7 +846,7 @@ class Values(Ledger):
             and repr(one) == repr(two)
         ):
             return one
-        if isinstance(one, list | dict | Grid) or isinstance(two, list | dict | Grid):
+        if isinstance(one, list | dict | KnownArray) or isinstance(two, list | dict | KnownArray):
             return self.join_containers(one, two, seen)
         if isinstance(one, tuple) and isinstance(two, tuple) and len(one) == len(two):
             return tuple(self.join(a, b, seen) for a, b in zip(one, two, strict=True))
@@ -832,18 +854,20 @@ class Values(Ledger):
         if (
             isinstance(one, bool)
             and isinstance(two, bool)
-            or isinstance(one, bool | Truth)
-            and isinstance(two, bool | Truth)
+            or isinstance(one, bool | PairedTruth)
+            and isinstance(two, bool | PairedTruth)
         ):
-            return self.decided(Truth(is_same(one) and is_same(two)))
+            return self.decided(PairedTruth(is_same(one) and is_same(two)))
         a, b = number_of(one), number_of(two)
         if a is not None and b is not None and not isinstance(one, bool) and not isinstance(two, bool):
             start = a.start if a.start is b.start else None
-            return Number(True, a.span | b.span, a.moved | b.moved, a.whole and b.whole, start, a.offset | b.offset)
+            return PairedNumber(
+                True, a.span | b.span, a.moved | b.moved, a.whole and b.whole, start, a.offset | b.offset
+            )
         if isinstance(one, Function | type(None) | Rng) and one == two:
             return one
         if is_same(one) and is_same(two) and not holds((one, two)):
-            return Unknown()
+            return UnknownValue()
         raise self.run.refusal("values of different kinds on different ways", "give it one kind of value")
 
     def join_containers(self, one: Any, two: Any, seen: dict[Any, Any]) -> Any:
@@ -854,30 +878,34 @@ class Values(Ledger):
         if "ways" not in seen or any(each in seen for each in key) or type(one) is not type(two):
             raise self.run.refusal("one of two containers", "give it one name on every way")
         result: Any = (
-            Grid([], one.shared or two.shared, one.kind if one.kind == two.kind else "O")
-            if isinstance(one, Grid)
+            KnownArray([], one.shared or two.shared, one.kind if one.kind == two.kind else "O")
+            if isinstance(one, KnownArray)
             else type(one)()
         )
         seen |= {key: result, key[0]: key, key[1]: key}
         held = self.join_contents(
-            result, one.items if isinstance(one, Grid) else one, two.items if isinstance(two, Grid) else two, seen
+            result,
+            one.items if isinstance(one, KnownArray) else one,
+            two.items if isinstance(two, KnownArray) else two,
+            seen,
         )
         if isinstance(result, dict):
             result.update(held)
         else:
-            (result.items if isinstance(result, Grid) else result).extend(held)
+            (result.items if isinstance(result, KnownArray) else result).extend(held)
         return result
 
-    def join_blocks(self, one: Any, two: Any, seen: dict[Any, Any]) -> Block:
+    def join_blocks(self, one: Any, two: Any, seen: dict[Any, Any]) -> NormedVector:
         """Two vectors, one of which may be an array that both runs have."""
         blocks = [
-            each if isinstance(each, Block) else Block(axis=self.rows if is_same(each) else None) for each in (one, two)
+            each if isinstance(each, NormedVector) else NormedVector(axis=self.rows if is_same(each) else None)
+            for each in (one, two)
         ]
         (a, b), sizes = blocks, [each.size for each in blocks]
         if a.axis is not b.axis:
             raise self.run.refusal("vectors of two lengths", "use rows of one length")
         start = a.start if a.start == b.start else None
-        seen[id(one), id(two)] = found = Block(
+        seen[id(one), id(two)] = found = NormedVector(
             True, max(sizes), max(a.moved_1, b.moved_1), max(a.moved_2, b.moved_2), a.axis, start, max(a.added, b.added)
         )
         return found
@@ -904,7 +932,7 @@ class Values(Ledger):
             raise self.run.refusal("a set that is not the same on every way", "use a list")
         if len(one) == len(two) and not any(isinstance(each, Rest) for each in (*one, *two)):
             return [self._joined(a, b, seen, False) for a, b in zip(one, two, strict=True)]
-        if isinstance(container, Grid) or not is_same(self.look([*one, *two])):
+        if isinstance(container, KnownArray) or not is_same(self.look([*one, *two])):
             raise self.run.refusal("lists of different length on different ways", "give out public or noisy values")
         return [Rest()]
 
@@ -913,16 +941,16 @@ class Values(Ledger):
             return self.join(one, two, seen)
         except NotShown:
             if frame:  # a name that is not used any more costs nothing; one that is, is refused where it is used
-                return Unknown(False)
+                return UnknownValue(False)
             raise
 
     def widened(self, before: Contents, after: Contents) -> Contents:
         """What is known after any number of further turns: what still grows may be anything."""
 
         def wide(old: Any, new: Any) -> Any:
-            if isinstance(new, Block):
+            if isinstance(new, NormedVector):
                 return replace(new, size=math.inf)
-            if isinstance(new, Number) and not self.alike(old, new):
+            if isinstance(new, PairedNumber) and not self.alike(old, new):
                 was = number_of(old)
                 if was is None:
                     return new
@@ -930,7 +958,7 @@ class Values(Ledger):
                 high = new.span.high if new.span.high <= was.span.high else math.inf
                 moved = new.moved if self.alike_spans(was.moved, new.moved) else ALL
                 offset = new.offset if self.alike_spans(was.offset, new.offset) else ALL
-                return Number(True, Span(low, high), moved, new.whole, new.start, offset)
+                return PairedNumber(True, Span(low, high), moved, new.whole, new.start, offset)
             return new
 
         result: Contents = {}
@@ -953,16 +981,16 @@ class Values(Ledger):
         if one is two:
             return True
         match one, two:
-            case Number(), Number():
+            case PairedNumber(), PairedNumber():
                 fields = ("span", "moved", "whole", "start", "offset")
                 return all(getattr(one, name) == getattr(two, name) for name in fields)
-            case Block(), Block():
+            case NormedVector(), NormedVector():
                 return all(
                     getattr(one, name) == getattr(two, name) for name in ("size", "moved_1", "moved_2", "axis", "start")
                 )
             case Only(), Only():
                 return one.second == two.second and self.alike(one.value, two.value)
-            case Truth(), Truth():
+            case PairedTruth(), PairedTruth():
                 return one.same == two.same
             case Rest(), Rest():
                 return True
@@ -970,10 +998,10 @@ class Values(Ledger):
                 return len(one) == len(two) and all(map(self.alike, one, two))
             case dict(), dict():
                 return one.keys() == two.keys() and all(self.alike(one[key], two[key]) for key in one)
-            case Grid(), Grid():
+            case KnownArray(), KnownArray():
                 return self.alike(one.items, two.items)
         if isinstance(one, ABSTRACT) or isinstance(two, ABSTRACT):
-            return type(one) is type(two) is Unknown and one.same == two.same
+            return type(one) is type(two) is UnknownValue and one.same == two.same
         return type(one) is type(two) and bool(np.all(one == two))
 
     def alike_contents(self, before: Contents, after: Contents) -> bool:

@@ -29,7 +29,7 @@ HALVINGS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class Spending:
     """The totals of a way: pure epsilon, the sum of (sensitivity/sigma)^2, of epsilon^2 of the pure steps, of deltas."""
 
     pure: Fraction = Fraction(0)
@@ -38,7 +38,7 @@ class Spent:
     delta: Fraction = Fraction(0)
 
     def __add__(self, other: "Spent") -> "Spent":
-        return Spent(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
+        return Spending(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
 
     def epsilon_at(self, delta: float) -> float:
         """An epsilon, rounded up, such that the way is (epsilon, delta)-DP; infinite where there is none."""
@@ -133,12 +133,12 @@ def root_above(square: Fraction) -> float:
     return near if Fraction(near) ** 2 >= square else math.nextafter(near, math.inf)
 
 
-def at_most(totals: Iterable[Spent]) -> Spent:
+def at_most(totals: Iterable[Spending]) -> Spending:
     """Totals that no way exceeds: what a way spends may be chosen by what came out before."""
-    return Spent(*map(max, zip(*map(astuple, totals), strict=True)))
+    return Spending(*map(max, zip(*map(astuple, totals), strict=True)))
 
 
-def by_sample(total: Spent, chance: Fraction | None, delta: float) -> float:
+def by_sample(total: Spending, chance: Fraction | None, delta: float) -> float:
     """An epsilon at delta, rounded up, where the one record takes part with a chance only, and all but it alike.
 
     With the record the output's law is p A + (1 - p) B, without it B: at most ln(1 + p (e^epsilon - 1)) at p delta

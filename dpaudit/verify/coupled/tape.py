@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.verify.coupled.cases import Loops
-from dpaudit.verify.coupled.executor import Executor, NotShown, Raised
+from dpaudit.verify.coupled.cases import LoopRules
+from dpaudit.verify.coupled.executor import NotShown, RaisedAlike, TreeExecutor
 from dpaudit.verify.coupled.noise import ARGUMENTS, Rng
-from dpaudit.verify.coupled.values import Grid
+from dpaudit.verify.coupled.values import KnownArray
 from dpaudit.verify.language.interpreter import run
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.language.outline import OutsideLanguage
@@ -26,7 +26,7 @@ READINGS = 48  # runs in which both readers must agree
 NEAR = 1e-9
 
 
-class Tape(Rng):
+class DrawTape(Rng):
     """A generator whose draws follow from a seed: halves from -4 to 4, from 0 and 1 upwards where the law is.
 
     The same calls give the same draws, to Python and to the executor; `array` makes the arrays of either. Scales are
@@ -78,17 +78,17 @@ class Tape(Rng):
 
 def executed(source: ReadSource, arguments: Mapping[str, Any]) -> Any:
     """What the syntax tree returns on plain arguments; ("raised", name) where it raises. Raises `NotShown`."""
-    run = Executor(source)
-    run.rules = Loops(run)
+    run = TreeExecutor(source)
+    run.rules = LoopRules(run)
     try:
         return as_plain(run.call_definition(source.definition, [], dict(arguments), None))
-    except Raised as error:
+    except RaisedAlike as error:
         return "raised", str(error)
 
 
 def as_plain(value: Any) -> Any:
     """Arrays and lists as tuples, dictionaries as their items, numbers of numpy's as Python's."""
-    if isinstance(value, Grid):
+    if isinstance(value, KnownArray):
         value = value.items
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
@@ -109,7 +109,7 @@ def check_reading(
             for name, value in parameters.items()
         }
         given: Any = list(map(float, answers)) if program.loop is not None else float(answers[0])
-        tape, other = Tape(seed, lambda items: Grid(list(items))), Tape(seed)
+        tape, other = DrawTape(seed, lambda items: KnownArray(list(items))), DrawTape(seed)
         try:
             theirs = executed(source, {data: given, rng: tape, **values})
             ours = as_plain(

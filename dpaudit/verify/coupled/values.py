@@ -74,12 +74,12 @@ AT_LEAST_0 = Span(Fraction(0), math.inf)
 
 
 @dataclass(frozen=True, eq=False)
-class Unknown:
+class UnknownValue:
     """A value of any type; `same`: both runs have the same one."""
 
     same: bool = True
 
-    def __deepcopy__(self, memo: Any) -> Unknown:
+    def __deepcopy__(self, memo: Any) -> UnknownValue:
         return self  # a value, not a place
 
 
@@ -105,7 +105,7 @@ class Function(Opaque):
 
 
 @dataclass(frozen=True, eq=False)
-class Number(Unknown):
+class PairedNumber(UnknownValue):
     """A real number in `span`, that of the second run `moved` from that of the first.
 
     `whole`: an integer. `start` and `offset`: the number is the one that a variable had where a record was about to be
@@ -123,14 +123,14 @@ class Number(Unknown):
     offset: Span = STILL
     less: tuple[object, Fraction] | None = None
     alone: Span = STILL
-    log: Number | None = None
+    log: PairedNumber | None = None
     over: object = None
     summed: tuple[object, ...] = ()
     axis: object = None
     born: int = 0
     entry_of: object = None
     top: tuple[object, ...] = ()
-    count: tuple[object, int, Number] | None = None
+    count: tuple[object, int, PairedNumber] | None = None
     size_of: Record | None = None
 
     def __post_init__(self) -> None:
@@ -146,14 +146,14 @@ def _finite(span: Span) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Truth(Unknown):
+class PairedTruth(UnknownValue):
     """True or False; `chance`: with which a coin of this entry alone says True."""
 
     chance: Fraction | None = None
 
 
 @dataclass(eq=False)
-class Drawn:
+class FreshNoise:
     """Fresh noise of a law with centre 0 (exponential, geometric: from 0 and 1 upwards), in no value yet.
 
     `scale` is that of numpy's Generator; of geometric noise the ratio 1 - p of its probabilities. `spent` says by what
@@ -166,7 +166,7 @@ class Drawn:
     spent: Any = None
     count: Any = None  # as of a `Number`: its scale is times this power of the number of entries
 
-    def __deepcopy__(self, memo: Any) -> Drawn:
+    def __deepcopy__(self, memo: Any) -> FreshNoise:
         return self
 
 
@@ -175,15 +175,15 @@ class Noisy:
     """A number with noise that nothing has looked at yet: base + the sum of factor times draw."""
 
     base: Any
-    terms: tuple[tuple[Fraction, Drawn], ...]
-    value: Number | None = None  # once it was looked at
+    terms: tuple[tuple[Fraction, FreshNoise], ...]
+    value: PairedNumber | None = None  # once it was looked at
 
     def __deepcopy__(self, memo: Any) -> Noisy:
         return self
 
 
 @dataclass(frozen=True, eq=False)
-class Record(Unknown):
+class Record(UnknownValue):
     """One record, or a part of it: all that is known is that it is in a region of all records.
 
     `path` leads to the part; `region` says for each path what is known there, None for a record of both runs.
@@ -203,7 +203,7 @@ class Place:
 
 
 @dataclass(frozen=True, eq=False)
-class Vector(Unknown):
+class Vector(UnknownValue):
     """As many entries as a dataset has, or a selection of them: `usual` ones, which both runs have in equal number.
 
     `changed` holds the one entry where the runs differ, `extra` the one that only one run has, in it. `axis` names
@@ -225,14 +225,14 @@ class Vector(Unknown):
 
 
 @dataclass(frozen=True, eq=False)
-class Index(Number):
+class EntryIndex(PairedNumber):
     """A place in what is in step with `axis`: of a usual entry, or of the changed one; of a mapping, its key there."""
 
     of_changed: bool = False
 
 
 @dataclass(frozen=True, eq=False)
-class Table(Unknown):
+class Keyed(UnknownValue):
     """A mapping from public keys, as many as are not known, to the entries of a vector."""
 
     vector: Vector | None = None
@@ -242,7 +242,7 @@ class Table(Unknown):
 
 
 @dataclass(frozen=True, eq=False)
-class Users(Unknown):
+class UserRows(UnknownValue):
     """Rows of users in any order; those of one user, as many as they are, only the first or the second run has."""
 
     second: bool = False
@@ -253,7 +253,7 @@ class Users(Unknown):
 
 
 @dataclass(frozen=True, eq=False)
-class Only(Unknown):
+class Only(UnknownValue):
     """In a dictionary: the value of a key that one run alone has; `second`: the second."""
 
     second: bool = False
@@ -264,12 +264,12 @@ class Only(Unknown):
 
 
 @dataclass(frozen=True, eq=False)
-class Rest(Unknown):
+class Rest(UnknownValue):
     """In a list: any number of entries that both runs have."""
 
 
 @dataclass(frozen=True, eq=False)
-class Both(Unknown):
+class Replaced(UnknownValue):
     """What stands in the place of one another in the two runs."""
 
     first: Any = None
@@ -280,7 +280,7 @@ class Both(Unknown):
 
 
 @dataclass(eq=False)
-class Grid:
+class KnownArray:
     """A one-dimensional array of numpy's with a known number of entries.
 
     `shared`: there is another array that shares them, so that neither is written to. `kind`: "f" for doubles, "i" for
@@ -298,7 +298,7 @@ class Grid:
 
 
 @dataclass(frozen=True, eq=False)
-class Block(Unknown):
+class NormedVector(UnknownValue):
     """A vector of numbers: bounds on its size, and on how far apart those of the two runs are (sums, roots of squares).
 
     `axis`: what names its length. `start`, `added`: as of a `Number`, with the size of what was added.
@@ -316,7 +316,7 @@ class Block(Unknown):
 
 
 @dataclass(frozen=True, eq=False)
-class Norm(Number):
+class Norm(PairedNumber):
     """A number at least `factor` times the norm of a vector; `inverse`: from 0 to factor over that norm.
 
     `column`: of the rows of a table, in a shape that meets each row.
@@ -378,15 +378,15 @@ def _kind(value: Any) -> str:
     """What numpy makes of an array with this entry alone."""
     if isinstance(value, np.generic):
         return value.dtype.kind if value.dtype in (np.float64, np.int64) else "O"
-    if isinstance(value, Drawn | Noisy):
-        laws = [value.law] if isinstance(value, Drawn) else [drawn.law for _, drawn in value.terms]
+    if isinstance(value, FreshNoise | Noisy):
+        laws = [value.law] if isinstance(value, FreshNoise) else [drawn.law for _, drawn in value.terms]
         return "" if set(laws) <= {"geometric", "sign"} else "f"
-    if isinstance(value, Number) or type(value) is Unknown:
+    if isinstance(value, PairedNumber) or type(value) is UnknownValue:
         return ""
     return "f" if isinstance(value, float) else "i" if isinstance(value, int) and not isinstance(value, bool) else "O"
 
 
-ABSTRACT = (Unknown, Drawn, Noisy, Grid, DrawnVector, NoisyVector, Order)
+ABSTRACT = (UnknownValue, FreshNoise, Noisy, KnownArray, DrawnVector, NoisyVector, Order)
 
 
 def is_number(value: Any) -> bool:
@@ -394,17 +394,17 @@ def is_number(value: Any) -> bool:
     return isinstance(value, Real | np.bool_) and math.isfinite(value)
 
 
-def number_of(value: Any) -> Number | None:
+def number_of(value: Any) -> PairedNumber | None:
     """A plain or unknown number as a `Number`; None for anything else."""
-    if isinstance(value, Number):
+    if isinstance(value, PairedNumber):
         return value
-    if isinstance(value, Truth):
-        return Number(
+    if isinstance(value, PairedTruth):
+        return PairedNumber(
             value.same, Span(Fraction(0), Fraction(1)), STILL if value.same else Span(Fraction(-1), Fraction(1)), True
         )
     if is_number(value):
         exact = Fraction(int(value) if isinstance(value, np.bool_) else value)
-        return Number(True, Span(exact, exact), whole=not isinstance(value, float | np.floating))
+        return PairedNumber(True, Span(exact, exact), whole=not isinstance(value, float | np.floating))
     return None
 
 
@@ -415,7 +415,7 @@ def parts(value: Any) -> Iterable[Any]:
             return value
         case dict():
             return [*value.keys(), *value.values()]
-        case Grid():
+        case KnownArray():
             return value.items
         case Only():
             return (value.value,)
@@ -426,7 +426,7 @@ def parts(value: Any) -> Iterable[Any]:
 
 def holds(value: Any) -> bool:
     """Whether there is a container inside that can be changed."""
-    return any(isinstance(each, list | dict | set | Grid) or holds(each) for each in parts(value))
+    return any(isinstance(each, list | dict | set | KnownArray) or holds(each) for each in parts(value))
 
 
 def is_plain(value: Any) -> bool:
@@ -436,15 +436,15 @@ def is_plain(value: Any) -> bool:
 
 def is_known(value: Any) -> bool:
     """The same, of arrays too."""
-    return (isinstance(value, Grid) or not isinstance(value, ABSTRACT)) and all(map(is_known, parts(value)))
+    return (isinstance(value, KnownArray) or not isinstance(value, ABSTRACT)) and all(map(is_known, parts(value)))
 
 
 def is_same(value: Any) -> bool:
     """Whether both runs have the same value; noise that nothing has looked at is not yet."""
-    if isinstance(value, Unknown | Opaque):
+    if isinstance(value, UnknownValue | Opaque):
         return value.same
     if isinstance(value, Noisy):
         return value.value is not None
     if isinstance(value, NoisyVector):
         return value.value is not None
-    return not isinstance(value, Drawn | DrawnVector | Order) and all(map(is_same, parts(value)))
+    return not isinstance(value, FreshNoise | DrawnVector | Order) and all(map(is_same, parts(value)))

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from dpaudit.verify.coupled import arithmetic
-from dpaudit.verify.coupled.values import ALL, STILL, Number, Span
+from dpaudit.verify.coupled.values import ALL, STILL, PairedNumber, Span
 from tests.cases import for_each
 
 TRIED = 400
 
 
-def numbers(draws: random.Random, whole: bool = False) -> tuple[Number, Fraction, Fraction]:
+def numbers(draws: random.Random, whole: bool = False) -> tuple[PairedNumber, Fraction, Fraction]:
     """A number of two runs, and what it is in the first run and in the second."""
     parts = 1 if whole else 4
     low, wide, moved = draws.randint(-12, 8), draws.randint(0, 12), draws.choice([0, 0, 1, 1, 3, 6])
@@ -28,10 +28,10 @@ def numbers(draws: random.Random, whole: bool = False) -> tuple[Number, Fraction
     span = Span(Fraction(low, parts), Fraction(low + wide, parts))
     if draws.random() < 0.2:
         span = ALL
-    return Number(True, span, Span(Fraction(-moved, parts), Fraction(moved, parts)), whole), first, second
+    return PairedNumber(True, span, Span(Fraction(-moved, parts), Fraction(moved, parts)), whole), first, second
 
 
-def within(found: Number, first: Any, second: Any) -> bool:
+def within(found: PairedNumber, first: Any, second: Any) -> bool:
     near = 1e-9 if isinstance(first, float) else 0
     return (
         found.span.low - near <= first <= found.span.high + near
@@ -41,7 +41,7 @@ def within(found: Number, first: Any, second: Any) -> bool:
     )
 
 
-TWO: dict[str, tuple[Callable[..., Number], Callable[[Any, Any], Any]]] = {
+TWO: dict[str, tuple[Callable[..., PairedNumber], Callable[[Any, Any], Any]]] = {
     "add": (arithmetic.add, lambda a, b: a + b),
     "subtract": (arithmetic.subtract, lambda a, b: a - b),
     "multiply": (arithmetic.multiply, lambda a, b: a * b),
@@ -49,7 +49,7 @@ TWO: dict[str, tuple[Callable[..., Number], Callable[[Any, Any], Any]]] = {
     "minimum": (lambda a, b: arithmetic.extreme(a, b, min), min),
     "maximum": (lambda a, b: arithmetic.extreme(a, b, max), max),
 }
-ONE: dict[str, tuple[Callable[[Number], Number], Callable[[Any], Any]]] = {
+ONE: dict[str, tuple[Callable[[PairedNumber], PairedNumber], Callable[[Any], Any]]] = {
     "floor": (arithmetic.whole_steps, math.floor),
     "ceil": (arithmetic.whole_steps, math.ceil),
     "int": (lambda a: arithmetic.whole_steps(a, to_zero=True), int),
@@ -90,7 +90,7 @@ def test_what_comes_of_one_number(name: str) -> None:
 
 def test_rounding_to_even_moves_by_two() -> None:
     """From 1/2 to 3/2 is from 0 to 2: the bound of a step would be broken."""
-    moved = arithmetic.whole_steps(Number(True, ALL, Span(Fraction(1), Fraction(1))), to_even=True).moved
+    moved = arithmetic.whole_steps(PairedNumber(True, ALL, Span(Fraction(1), Fraction(1))), to_even=True).moved
     assert moved.low <= round(1.5) - round(0.5) <= moved.high
     assert round(1.5) - round(0.5) == 2
 
@@ -110,20 +110,22 @@ def test_what_spans_decide_is_what_python_decides(order: type[ast.cmpop]) -> Non
 
 
 def test_doubles_are_not_told_apart_by_less_than_a_hair() -> None:
-    tenth = Number(True, Span(Fraction(0), Fraction(0.1)))
+    tenth = PairedNumber(True, Span(Fraction(0), Fraction(0.1)))
     three = arithmetic.scaled(tenth, Fraction(3))
-    assert not isinstance(arithmetic.compare(ast.Lt(), three, Number(True, Span(Fraction(0.1 * 3), Fraction(1)))), bool)
+    assert not isinstance(
+        arithmetic.compare(ast.Lt(), three, PairedNumber(True, Span(Fraction(0.1 * 3), Fraction(1)))), bool
+    )
 
 
 def test_a_number_is_the_same_where_it_does_not_move() -> None:
-    assert Number(False, ALL, STILL).same
-    assert not Number(True, ALL, Span(Fraction(0), Fraction(1))).same
-    fixed = Number(True, Span(Fraction(2), Fraction(2)), Span(Fraction(-1), Fraction(1)))
+    assert PairedNumber(False, ALL, STILL).same
+    assert not PairedNumber(True, ALL, Span(Fraction(0), Fraction(1))).same
+    fixed = PairedNumber(True, Span(Fraction(2), Fraction(2)), Span(Fraction(-1), Fraction(1)))
     assert fixed.same  # it lies where it cannot move
 
 
 @pytest.mark.parametrize("least", [Fraction(0), Fraction(-1)])
 def test_a_division_by_what_may_be_0_is_refused(least: Fraction) -> None:
-    by = Number(True, Span(least, Fraction(3)), Span(Fraction(0), Fraction(1)))
+    by = PairedNumber(True, Span(least, Fraction(3)), Span(Fraction(0), Fraction(1)))
     with pytest.raises(arithmetic.Undefined):
-        arithmetic.divide(Number(), by)
+        arithmetic.divide(PairedNumber(), by)

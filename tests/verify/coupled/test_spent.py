@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from dpaudit.verify.coupled.spent import Spent, at_most, by_sample, gaussian_delta, root_above, zcdp_delta
+from dpaudit.verify.coupled.spent import Spending, at_most, by_sample, gaussian_delta, root_above, zcdp_delta
 from tests.cases import for_each
 
 GAUSSIAN = {0.5: (1.0, 1e-5), 1.0: (0.5, 1e-3), 2.0: (3.0, 1e-6)}
@@ -27,20 +27,20 @@ def test_gaussian_noise(mu: float) -> None:
     epsilon, delta = GAUSSIAN[mu]
     found = float(gaussian_delta(Fraction(mu) ** 2, epsilon).mid())
     assert found == pytest.approx(exact_delta(mu, epsilon), rel=1e-6)
-    least = Spent(gaussian=Fraction(mu) ** 2).epsilon_at(delta)
+    least = Spending(gaussian=Fraction(mu) ** 2).epsilon_at(delta)
     assert exact_delta(mu, least) <= delta * (1 + 1e-6)  # valid
     assert exact_delta(mu, least * 0.999) > delta  # tight
 
 
 def test_pure_steps_add_up() -> None:
-    spent = Spent(Fraction(1, 3), squares=Fraction(1, 9)) + Spent(Fraction(2, 3), squares=Fraction(4, 9))
+    spent = Spending(Fraction(1, 3), squares=Fraction(1, 9)) + Spending(Fraction(2, 3), squares=Fraction(4, 9))
     assert spent.epsilon_at(0.0) == 1.0
     assert spent.epsilon_at(1e-6) <= 1.0
     assert spent.rho == pytest.approx(5 / 18)
 
 
 def test_many_small_steps_are_less_by_concentration() -> None:
-    steps = Spent(Fraction(10), squares=Fraction(1, 10) ** 2 * 100)
+    steps = Spending(Fraction(10), squares=Fraction(1, 10) ** 2 * 100)
     assert steps.epsilon_at(0.0) == 10.0
     assert 4.0 < steps.epsilon_at(1e-5) < 6.0
 
@@ -54,7 +54,7 @@ def test_zcdp_is_no_tighter_than_gaussian_noise_which_has_it(epsilon: float) -> 
 
 def test_pure_and_gaussian_steps_together() -> None:
     """Randomised response of epsilon 1/2 beside Gaussian noise of mu 1/2: the exact delta of the product is below."""
-    spent, delta = Spent(Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)), 1e-3
+    spent, delta = Spending(Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)), 1e-3
     found = spent.epsilon_at(delta)
     chances = {0.5: 1 / (1 + math.exp(-0.5)), -0.5: 1 / (1 + math.exp(0.5))}
     exact = sum(chance * exact_delta(0.5, found - loss) for loss, chance in chances.items())
@@ -64,14 +64,14 @@ def test_pure_and_gaussian_steps_together() -> None:
 
 def test_one_sided_steps_concentrate_nothing() -> None:
     """Exponential noise that an answer moves away from has the constant loss epsilon: no rho, no better epsilon."""
-    spent = Spent(Fraction(10), squares=math.inf)
+    spent = Spending(Fraction(10), squares=math.inf)
     assert spent.epsilon_at(1e-5) == 10.0
     assert spent.rho == math.inf
 
 
 def test_a_choice_of_steps_costs_what_no_way_exceeds() -> None:
     """A way that spends pure epsilon and one that spends Gaussian noise: both totals count, for noise may choose."""
-    both = at_most([Spent(Fraction(1), squares=Fraction(1)), Spent(gaussian=Fraction(1))])
+    both = at_most([Spending(Fraction(1), squares=Fraction(1)), Spending(gaussian=Fraction(1))])
     assert (both.pure, both.gaussian, both.squares) == (1, 1, 1)
 
 
@@ -82,22 +82,26 @@ def test_a_sample(chance: float) -> None:
     p = 1 / (1 + math.exp(-epsilon))
     with_it, without = chance * p + (1 - chance) * (1 - p), 1 - p  # the others answer as 0 does
     exact = math.log(with_it / without)
-    found = by_sample(Spent(Fraction(epsilon)), Fraction(chance), 0.0)
+    found = by_sample(Spending(Fraction(epsilon)), Fraction(chance), 0.0)
     assert exact <= found * (1 + 1e-12)
     assert found <= exact * (1 + 1e-9)
 
 
 def test_nothing_spent_is_nothing() -> None:
-    assert Spent().epsilon_at(0.0) == 0.0
-    assert by_sample(Spent(Fraction(3)), Fraction(0), 0.0) == 0.0
+    assert Spending().epsilon_at(0.0) == 0.0
+    assert by_sample(Spending(Fraction(3)), Fraction(0), 0.0) == 0.0
 
 
 def test_deltas_beside_gaussian_noise() -> None:
-    spent = Spent(gaussian=Fraction(1), delta=Fraction(1, 10**6))
-    assert spent.epsilon_at(1e-5) > Spent(gaussian=Fraction(1)).epsilon_at(1e-5)
+    spent = Spending(gaussian=Fraction(1), delta=Fraction(1, 10**6))
+    assert spent.epsilon_at(1e-5) > Spending(gaussian=Fraction(1)).epsilon_at(1e-5)
     assert spent.epsilon_at(1e-7) == math.inf
 
 
 @for_each("square", [2, 3, Fraction(1, 7)])
 def test_a_root_is_rounded_up(square: Fraction) -> None:
-    assert Fraction(root_above(Fraction(square))) ** 2 >= square > Fraction(math.nextafter(root_above(Fraction(square)), 0)) ** 2
+    assert (
+        Fraction(root_above(Fraction(square))) ** 2
+        >= square
+        > Fraction(math.nextafter(root_above(Fraction(square)), 0)) ** 2
+    )

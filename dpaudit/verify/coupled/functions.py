@@ -43,6 +43,7 @@ from dpaudit.verify.coupled.values import (
     Span,
     UnknownValue,
     Vector,
+    holds,
     is_known,
     is_number,
     is_plain,
@@ -366,6 +367,10 @@ class CallRules(ValueRules):
         if name not in ORDERLESS and any(isinstance(each, set | frozenset) and len(each) > 1 for each in args):
             raise self.run.refusal("a set in an order, which is no one's", "sort it")
         args = [self.unwrapped(each) for each in args]
+        if name in ("list", "tuple", "enumerate", "zip", "sum") and any(
+            isinstance(each, set | frozenset) for each in args
+        ):
+            raise self.run.refusal("the order of a set, which is no one's", "use sorted(...) of it")
         found = self.run.plain(own, *args, **{name: self.unwrapped(each) for name, each in kwargs.items()})
         if isinstance(found, np.ndarray) and found.ndim == 1:
             return KnownArray(list(found))
@@ -398,6 +403,8 @@ class CallRules(ValueRules):
             if found is not NotImplemented:
                 return found
         looked = [self.look(each) for each in (*args, *kwargs.values())]
+        if any(map(holds, looked)) or name in ("max", "min") and holds(looked):
+            raise self.run.refusal(f"`{name}` of containers", "use numbers")
         if all(map(is_same, looked)) and not any(
             isinstance(each, Function) and each.node is not None for each in looked
         ):
@@ -435,7 +442,8 @@ class CallRules(ValueRules):
         """owner.name(...)"""
         if name in IN_PLACE:
             self.run.check_alone(owner)
-            if not isinstance(owner, list | dict | set) or name not in CHANGES and not is_plain(owner):
+            both = type(owner) is UnknownValue and owner.same and self.single is None
+            if not both and (not isinstance(owner, list | dict | set) or name not in CHANGES and not is_plain(owner)):
                 raise self.run.refusal(f"`{name}` of this, in place", "make a new one, by sorted(...) say")
         if isinstance(owner, KnownArray | Vector):
             (owner, *args), kwargs = self.along(name, [owner, *args], kwargs)
@@ -500,7 +508,9 @@ class CallRules(ValueRules):
             if name == "setdefault" and is_plain(key):
                 return owner.setdefault(key, default)
             others = [owner[each] for each in self.others(owner)]
-            if name != "pop" and is_same(args[0]) and is_same([*others, default]):
+            if name != "pop" and is_same(args[0]) and is_same([*others, default]) and not holds(others):
+                if isinstance(default, list | dict | set | KnownArray) and self.run.names_of(default):
+                    raise self.run.refusal("a default that has a name", "write it where it stands")
                 if name == "setdefault":
                     self.store(owner, args[0], UnknownValue())
                 return UnknownValue()

@@ -52,7 +52,7 @@ def _found(function: ast.AST, above: dict[int, ast.AST]) -> Iterator[tuple[ast.A
                 if not any(isinstance(each, ast.Constant) and each.value is None for each in (left, right)):
                     yield node, "`is`", "compare by =="
         kept = isinstance(node, ast.GeneratorExp) or _is_iterator(node)
-        if kept and not _is_consumed(node, above[id(node)]):
+        if kept and not _is_consumed(node, above[id(node)]) and not _is_last(node, function, above):
             yield node, "an iterator that is kept", "make a list of it, or loop over it where it stands"
 
 
@@ -85,3 +85,16 @@ def _is_consumed(node: ast.AST, around: ast.AST) -> bool:
         case ast.Starred():
             return True
     return False
+
+
+def _is_last(node: ast.AST, function: ast.AST, above: dict[int, ast.AST]) -> bool:
+    """Whether a view is returned of a dictionary that nothing else can change then."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name))) if isinstance(above[id(node)], ast.Return):
+            uses = [part for part in ast.walk(function) if isinstance(part, ast.Name) and part.id == name]
+        case _:
+            return False
+    around = [above[id(use)] for use in uses]
+    made = [each for each in around if isinstance(each, ast.Assign) and isinstance(each.value, ast.Dict)]
+    inside = [each for each in around if isinstance(each, ast.Attribute | ast.Subscript) and each.value in uses]
+    return len(made) == 1 and len(made) + len(inside) == len(uses)

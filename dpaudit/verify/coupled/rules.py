@@ -45,6 +45,7 @@ from dpaudit.verify.coupled.values import (
     UnknownValue,
     UserRows,
     Vector,
+    holds,
     is_number,
     is_plain,
     is_same,
@@ -633,7 +634,7 @@ class ValueRules(NoiseLedger):
             return owner[index]
         if isinstance(owner, dict | list | tuple) and isinstance(index, Record | PairedNumber | Replaced):
             return self.chosen_entry(owner, index)
-        if is_same(self.look(owner)) and is_same(self.look(index)):
+        if is_same(self.look(owner)) and is_same(self.look(index)) and not holds(owner):
             return UnknownValue()
         raise self.run.refusal("an entry of data", "read it by a public index")
 
@@ -641,7 +642,7 @@ class ValueRules(NoiseLedger):
         """An entry, or some, of a vector."""
         if isinstance(index, EntryIndex) and index.axis is vector.axis:
             return vector.changed[0] if index.of_changed and vector.changed else vector.usual
-        if vector.same and is_same(index):
+        if vector.same and is_same(index) and not holds((vector.usual, *vector.changed)):
             return UnknownValue()
         if isinstance(index, Vector) and index.axis is vector.axis:
             return self.selected(vector, index)
@@ -714,7 +715,7 @@ class ValueRules(NoiseLedger):
             if key in owner:
                 return owner[key]
             raise self.run.refusal("a key of the record that the dictionary does not have", "check it with `in` first")
-        if is_same(owner) and is_same(index):
+        if is_same(owner) and is_same(index) and not holds(owner):
             return UnknownValue()
         raise self.run.refusal("an entry chosen by data", "choose by public or noisy values")
 
@@ -865,7 +866,7 @@ class ValueRules(NoiseLedger):
             )
         if isinstance(one, Function | type(None) | Rng) and one == two:
             return one
-        if is_same(one) and is_same(two):
+        if is_same(one) and is_same(two) and not holds((one, two)):
             return UnknownValue()
         raise self.run.refusal("values of different kinds on different ways", "give it one kind of value")
 
@@ -875,10 +876,6 @@ class ValueRules(NoiseLedger):
         if key in seen:
             return seen[key]
         if "ways" not in seen or any(each in seen for each in key) or type(one) is not type(two):
-            if isinstance(one, list | dict | KnownArray) is not isinstance(two, list | dict | KnownArray) and is_same(
-                self.look([one, two])
-            ):
-                return UnknownValue()
             raise self.run.refusal("one of two containers", "give it one name on every way")
         result: Any = (
             KnownArray([], one.shared or two.shared, one.kind if one.kind == two.kind else "O")

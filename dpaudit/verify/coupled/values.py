@@ -424,6 +424,11 @@ def parts(value: Any) -> Iterable[Any]:
     return ()
 
 
+def holds(value: Any) -> bool:
+    """Whether there is a container inside that can be changed."""
+    return any(isinstance(each, list | dict | set | KnownArray) or holds(each) for each in parts(value))
+
+
 def is_plain(value: Any) -> bool:
     """Whether nothing in a value is unknown."""
     return not isinstance(value, ABSTRACT) and all(map(is_plain, parts(value)))

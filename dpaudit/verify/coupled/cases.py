@@ -10,6 +10,7 @@ are apart since.
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +18,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.verify.coupled.executor import MISSING, Contents, NotShown, TreeExecutor, _Left
+from dpaudit.verify.coupled.executor import TreeExecutor
+from dpaudit.verify.coupled.expressions import MISSING
 from dpaudit.verify.coupled.functions import CallRules
 from dpaudit.verify.coupled.noise import EntryAxis, Rng
 from dpaudit.verify.coupled.rules import ANY
@@ -50,6 +52,7 @@ from dpaudit.verify.coupled.values import (
     number_of,
     parts,
 )
+from dpaudit.verify.coupled.ways import Contents, Left, NotShown
 
 UP, DOWN = Span(Fraction(0), Fraction(1)), Span(Fraction(-1), Fraction(0))
 MOVES = {"all-differ": (UP | DOWN,), "one-differs": (UP, DOWN), "up": (UP,), "down": (DOWN,)}
@@ -147,9 +150,9 @@ class LoopRules(CallRules):
         found = made(replace(entry) if isinstance(entry, PairedNumber | Record) else entry)
         if isinstance(found, PairedNumber) and found.less is not None and found.less[0].born > number:
             return replace(found, less=None)
-        if isinstance(found, Noisy) and isinstance(found.base, PairedNumber) and found.base.less is not None:
-            if found.base.less[0].born > number:
-                found.base = replace(found.base, less=None)
+        base = found.base if isinstance(found, Noisy) else None
+        if isinstance(base, PairedNumber) and base.less is not None and base.less[0].born > number:
+            found.base = replace(base, less=None)
         return found
 
     def of_any(self, generator: ast.comprehension, items: UnknownValue, element: Callable[[], Any]) -> Any:
@@ -214,7 +217,10 @@ class LoopRules(CallRules):
                 if not self.one_turn(node, items.usual):
                     return
             return
-        usual = lambda: run.turn(node, items.usual)
+
+        def usual() -> None:
+            run.turn(node, items.usual)
+
         run.endless(usual)
         for each in items.changed:
             if isinstance(each, Replaced):
@@ -230,7 +236,7 @@ class LoopRules(CallRules):
         run.block(node.orelse)
 
     def winner_loop(self, node: ast.For, items: Vector) -> bool:
-        """Whether a loop only keeps the place of the largest noisy value: `if best is None or y > best: best, w = y, i`."""
+        """Whether a loop only keeps the place of the largest noisy value: `if i == 0 or y > best: best, w = y, i`."""
         match node:
             case ast.For(
                 target=ast.Tuple(elts=[ast.Name(id=index), _]),
@@ -285,7 +291,8 @@ class LoopRules(CallRules):
             return run.value(made)
 
         for each in (items.usual, *items.changed):
-            entries.append(self.many(lambda each=each: self.check_own(self.of_entry(noise, each, items), clock)))
+            of_one = functools.partial(self.of_entry, noise, each, items)
+            entries += [self.many(lambda of_one=of_one: self.check_own(of_one(), clock))]
         if not self.largest(entries):
             return False
         run.frame[winners.pop()] = EntryIndex(True, Span(Fraction(0), math.inf), whole=True)
@@ -296,7 +303,10 @@ class LoopRules(CallRules):
     def rows_of_users(self, node: ast.For, rows: UserRows) -> None:
         """A loop over rows of users: usual ones, and one by one those of the user whom one run alone has."""
         run = self.run
-        usual = lambda: run.turn(node, Record())
+
+        def usual() -> None:
+            run.turn(node, Record())
+
         run.endless(usual)
         for _ in range(MOST_ROWS):
             if run.choose():
@@ -317,7 +327,7 @@ class LoopRules(CallRules):
         """A turn of both runs; whether the loop goes on."""
         try:
             self.run.turn(node, entry)
-        except _Left as left:
+        except Left as left:
             if left.how == "break":
                 return False
             if left.how != "continue":
@@ -378,9 +388,9 @@ class LoopRules(CallRules):
             token = (key, slot)
             if isinstance(value, Only):
                 return value.value if value.second is second else value
-            if isinstance(value, NormedVector) or isinstance(value, KnownArray):
-                return replace(value, start=token, added=Fraction(0)) if isinstance(value, NormedVector) else value
-            if not isinstance(value, PairedNumber) or type(value) is not PairedNumber:
+            if isinstance(value, NormedVector):
+                return replace(value, start=token, added=Fraction(0))
+            if type(value) is not PairedNumber:
                 return value  # what no turn changes is known, or is no number
             return PairedNumber(True, value.span, whole=value.whole, start=token)
 

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.verify.coupled import arithmetic
-from dpaudit.verify.coupled.executor import MISSING, TOTAL, OtherKind, TreeExecutor
+from dpaudit.verify.coupled.executor import TreeExecutor
+from dpaudit.verify.coupled.expressions import MISSING, TOTAL
 from dpaudit.verify.coupled.noise import EntryAxis, Rng, terms_of
 from dpaudit.verify.coupled.rules import ANY, ValueRules
 from dpaudit.verify.coupled.values import (
@@ -51,6 +52,7 @@ from dpaudit.verify.coupled.values import (
     number_of,
     parts,
 )
+from dpaudit.verify.coupled.ways import OtherKind
 
 OF_NUMPY = frozenset(
     [

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpaudit.base.installed import flint
 from dpaudit.results.bounds import HAIR
-from dpaudit.verify.coupled.executor import NotShown, TreeExecutor
+from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.spent import Spending
 from dpaudit.verify.coupled.values import (
     ALL,
@@ -38,7 +38,9 @@ from dpaudit.verify.coupled.values import (
     is_same,
     number_of,
     parts,
+    words,
 )
+from dpaudit.verify.coupled.ways import NotShown
 from dpaudit.verify.enclosure import BITS, ball, of_ball
 
 ONE = Fraction(1)
@@ -57,9 +59,7 @@ ARGUMENTS = {  # of numpy's Generator, in their order
     "random": ("size",),
     "uniform": ("low", "high", "size"),
 }
-FREE = frozenset(
-    {"integers", "randint", "binomial", "poisson", "permutation", "bytes", "choice", "random", "uniform", "shuffle"}
-)
+FREE = words("integers randint binomial poisson permutation bytes choice random uniform shuffle")
 
 
 class Rng(Opaque):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.verify.coupled import arithmetic
-from dpaudit.verify.coupled.executor import MISSING, ORDERS, Contents, NotShown, OtherKind, RaisedAlike
+from dpaudit.verify.coupled.expressions import MISSING, ORDERS
 from dpaudit.verify.coupled.noise import EntryAxis, NoiseLedger, Rng
 from dpaudit.verify.coupled.values import (
     ABSTRACT,
@@ -52,6 +52,7 @@ from dpaudit.verify.coupled.values import (
     number_of,
     parts,
 )
+from dpaudit.verify.coupled.ways import Contents, NotShown, OtherKind, RaisedAlike
 
 SIZES = {ast.Lt: (True, True), ast.LtE: (False, True), ast.Gt: (False, False), ast.GtE: (True, False)}  # |x| op c
 OPPOSITE = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
@@ -666,8 +667,8 @@ class ValueRules(NoiseLedger):
             return replace(vector, most=int(index.stop), axis=EntryAxis())
         raise Listed()
 
-    changed_axes: dict[Any, bool] = {}
-    facts: dict[Any, Any] = {}
+    changed_axes: dict[Any, bool]
+    facts: dict[Any, Any]
 
     def in_slice(self, axis: Any, index: slice) -> bool:
         """Whether the changed entry is in a slice: both are followed."""
@@ -911,7 +912,7 @@ class ValueRules(NoiseLedger):
         return found
 
     rows: Any = None
-    standing: dict[int, Any] = {}  # containers in a vector, of which each stands for many
+    standing: dict[int, Any]  # containers in a vector, of which each stands for many
 
     def join_contents(self, container: Any, one: Any, two: Any, seen: dict[Any, Any]) -> Any:
         """What a container may hold where it may hold one thing or the other."""

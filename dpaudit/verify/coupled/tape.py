@@ -14,9 +14,10 @@ import numpy as np
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.coupled.cases import LoopRules
-from dpaudit.verify.coupled.executor import NotShown, RaisedAlike, TreeExecutor
+from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.noise import ARGUMENTS, Rng
 from dpaudit.verify.coupled.values import KnownArray
+from dpaudit.verify.coupled.ways import NotShown, RaisedAlike
 from dpaudit.verify.language.interpreter import run
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.language.outline import OutsideLanguage
@@ -100,7 +101,7 @@ def as_plain(value: Any) -> Any:
 def check_reading(
     source: ReadSource, program: Program, data: str, rng: str, parameters: Mapping[str, Fraction]
 ) -> None:
-    """Raises `OutsideLanguage` where what was read of a program is not what its syntax tree does, in one of some runs."""
+    """Raises `OutsideLanguage` where what was read of a program is not what its syntax tree does, in some run."""
     for seed in range(READINGS):
         numbers = random.Random(seed)
         answers = [Fraction(numbers.randint(-8, 8), 4) for _ in range(numbers.choice((1, 1, 2, 3, 5, 8)))]

@@ -21,6 +21,15 @@ import numpy as np
 Bound = Fraction | float  # a float where it is infinite
 
 
+def words(text: str) -> frozenset[str]:
+    """The names in a text.
+
+    >>> sorted(words("sum min"))
+    ['min', 'sum']
+    """
+    return frozenset(text.split())
+
+
 class Span(NamedTuple):
     """The real numbers between two bounds.
 
@@ -367,7 +376,7 @@ class NoisyVector:
 
 
 class Own(str):
-    """The name of the user whose rows one run alone has (`ME`), or the value of a record that is no public one (`NEW`)."""
+    """The user whose rows one run alone has (`ME`), or the value of a record that is no public one (`NEW`)."""
 
 
 ME, NEW = Own("the user"), Own("the value")

@@ -16,8 +16,9 @@ from dpaudit.claims.rounding import above
 from dpaudit.verify.coupled.cases import MOVES, LoopRules, NeighbourCase, cases
 from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.noise import Rng, WholeAnswers
+from dpaudit.verify.coupled.operators import Split
 from dpaudit.verify.coupled.refused import check_followed
-from dpaudit.verify.coupled.rules import Listed, Split
+from dpaudit.verify.coupled.rules import Listed
 from dpaudit.verify.coupled.spent import Spending, at_most, by_sample, root_above
 from dpaudit.verify.coupled.values import is_same, words
 from dpaudit.verify.coupled.ways import MOST_WAYS, NotShown, OtherKind, RaisedAlike, Script

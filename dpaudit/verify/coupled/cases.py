@@ -21,8 +21,8 @@ from typing import Any
 from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.expressions import MISSING
 from dpaudit.verify.coupled.functions import CallRules
+from dpaudit.verify.coupled.joins import ANY
 from dpaudit.verify.coupled.noise import EntryAxis, Rng
-from dpaudit.verify.coupled.rules import ANY
 from dpaudit.verify.coupled.values import (
     ALL,
     CLOCK,
@@ -30,6 +30,7 @@ from dpaudit.verify.coupled.values import (
     NEW,
     STILL,
     USER,
+    Bound,
     EntryIndex,
     FreshNoise,
     Keyed,
@@ -292,7 +293,7 @@ class LoopRules(CallRules):
 
         for each in (items.usual, *items.changed):
             of_one = functools.partial(self.of_entry, noise, each, items)
-            entries += [self.many(lambda of_one=of_one: self.check_own(of_one(), clock))]
+            entries.append(self.check_own(self.many(of_one), clock))
         if not self.largest(entries):
             return False
         run.frame[winners.pop()] = EntryIndex(True, Span(Fraction(0), math.inf), whole=True)
@@ -377,7 +378,7 @@ class LoopRules(CallRules):
         steps += bool(most)
         if any(end.how not in ("end", "continue") for end in ends) or len(self.steps) > steps:
             raise run.refusal("a loop that one record may end", "go over all records")
-        after = ends[run.choose(len(ends))].contents
+        after: Contents = ends[run.choose(len(ends))].contents
         self.ones |= set(after) - set(before)
         return after
 
@@ -479,7 +480,7 @@ class LoopRules(CallRules):
         match node:
             case ast.While(
                 test=ast.Compare(
-                    left=ast.Call(func=ast.Attribute(attr="random"), args=[], keywords=[]) as draw,
+                    left=ast.Call(func=ast.Attribute(value=rng, attr="random"), args=[], keywords=[]),
                     ops=[ast.Lt()],
                     comparators=[p],
                 ),
@@ -492,12 +493,7 @@ class LoopRules(CallRules):
         if any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(p)):
             return False
         chance, start = run.value(p), run.frame.get(name)
-        if (
-            type(run.value(draw.func.value)) is not Rng
-            or type(start) is not int
-            or not is_number(chance)
-            or not 0 < chance < 1
-        ):  # type: ignore[attr-defined]
+        if type(run.value(rng)) is not Rng or type(start) is not int or not is_number(chance) or not 0 < chance < 1:
             return False
         drawn = self.made(FreshNoise("geometric", Fraction(chance), run.line))
         run.frame[name] = self.made(Noisy(start - 1, ((Fraction(1), drawn),)))
@@ -601,7 +597,7 @@ def _places(values: set[Any]) -> Iterator[Place]:
     others = [value for value in values if not is_number(value)]
     for value in (*numbers, *others):
         yield Place(True, value)
-    ends = [-math.inf, *map(Fraction, numbers), math.inf]
+    ends: list[Bound] = [-math.inf, *map(Fraction, numbers), math.inf]
     if numbers or not others:
         for low, high in itertools.pairwise(ends):
             yield Place(False, frozenset(values), Span(low, high))

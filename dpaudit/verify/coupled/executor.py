@@ -62,7 +62,7 @@ class TreeExecutor(Expressions):
             ) if ast.dump(owner) == ast.dump(same) and ast.dump(index) == ast.dump(key):
                 container, place = self.value(owner), self.value(index)  # c[k] = c.get(k, start) + more
                 if not isinstance(container, dict) or not self.rules.adds_somewhere(container, place, op, more, start):
-                    self.store(container, place, self.value(node.value))  # type: ignore[attr-defined]
+                    self.store(container, place, self.value(node.value))
             case ast.Assign(targets=targets, value=value):
                 result = self.value(value)
                 for target in targets:
@@ -122,7 +122,7 @@ class TreeExecutor(Expressions):
     def unpacked(self, value: Any, number: int) -> list[Any]:
         """The parts of a value that is assigned to several names."""
         if isinstance(value, UnknownValue):
-            return self.rules.unpacked(value, number)  # type: ignore[no-any-return]
+            return list(self.rules.unpacked(value, number))
         found = self.known_items(value)
         if len(found) != number:
             raise RaisedAlike("ValueError")

@@ -64,7 +64,7 @@ ORDERS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.In: lambda left, right: left in right,
     ast.NotIn: lambda left, right: left not in right,
 }
-PLAIN_TYPES = int | float | str | bytes | None | tuple | list | dict | set | frozenset | range | slice | np.generic
+PLAIN_TYPES = (int, float, str, bytes, type(None), tuple, list, dict, set, frozenset, range, slice, np.generic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,18 @@ class Module:
 
 class Expressions(Ways):
     """The value of each expression."""
+
+    def block(self, statements: list[ast.stmt]) -> None:
+        """Executes statements."""
+        raise NotImplementedError
+
+    def assign(self, target: ast.expr, value: Any) -> None:
+        """Gives a name, some names, or an entry a value."""
+        raise NotImplementedError
+
+    def check_unchanged(self, value: Any, items: list[Any], place: int) -> None:
+        """Raises where what is iterated over has changed at a place that comes later."""
+        raise NotImplementedError
 
     def call_definition(
         self, node: ast.FunctionDef | ast.Lambda, args: list[Any], kwargs: dict[str, Any], outer: Any
@@ -253,7 +265,7 @@ class Expressions(Ways):
         if is_plain(left) and is_plain(right):
             return self.plain(BINARY[type(op)], left, right)
         if isinstance(op, ast.Add) and isinstance(left, list | tuple) and type(left) is type(right):
-            return left + right
+            return type(left)([*left, *right])
         return self.rules.binary(op, left, right)
 
     def comparison(self, left: ast.expr, ops: list[ast.cmpop], comparators: list[ast.expr]) -> Any:
@@ -393,7 +405,7 @@ class Expressions(Ways):
             return self.rules.comprehension(generator, items, element)
         if isinstance(items, UnknownValue):
             return self.rules.of_any(generator, items, element if last else inner)
-        found = []
+        found: list[Any] = []
         for turn, item in enumerate(items):
             self.check_unchanged(value, items, turn)
             self.assign(generator.target, item)

@@ -17,8 +17,9 @@ import numpy as np
 from dpaudit.verify.coupled import arithmetic
 from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.expressions import MISSING, TOTAL
+from dpaudit.verify.coupled.joins import ANY
 from dpaudit.verify.coupled.noise import EntryAxis, Rng, terms_of
-from dpaudit.verify.coupled.rules import ANY, ValueRules
+from dpaudit.verify.coupled.rules import ValueRules
 from dpaudit.verify.coupled.values import (
     ALL,
     AT_LEAST_0,

@@ -256,14 +256,14 @@ class NoiseLedger:
             base = bases[1]
         else:
             base = self.run.rules.binary(op, *bases)
-        terms: dict[FreshNoise, Fraction] = dict.fromkeys(
+        factors: dict[FreshNoise, Fraction] = dict.fromkeys(
             (drawn for _, drawn in (*(ours or ()), *(theirs or ()))), Fraction(0)
         )
         for factor, drawn in (*(ours or ()), *((f * sign, drawn) for f, drawn in theirs or ())):
-            terms[drawn] += factor
-        if not all(terms.values()):
+            factors[drawn] += factor
+        if not all(factors.values()):
             raise self.run.refusal("noise that is taken away again", "keep what is released noisy")
-        return self.made(Noisy(base, tuple((factor, drawn) for drawn, factor in terms.items())))
+        return self.made(Noisy(base, tuple((factor, drawn) for drawn, factor in factors.items())))
 
     # --- looking ----------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 What the first reader made of a program is run on the same data and draws; one difference and nothing is proved.
 """
 
+import functools
 import math
 import random
 from collections.abc import Callable, Mapping
@@ -118,7 +119,7 @@ def check_reading(
                     program,
                     answers if program.loop is not None else answers[0],
                     parameters,
-                    lambda law, _: Fraction(other.one(law)),
+                    functools.partial(_drawn, other),
                 )
             )
         except (NotShown, InvalidSpec) as error:
@@ -128,6 +129,10 @@ def check_reading(
         if not near(ours, theirs) and not near(ours, (theirs,)):  # a choice is read as a list with one output
             what = f"a program that reads as {ours!r} and executes as {theirs!r} on {given!r}"
             raise OutsideLanguage(program.name, 1, what, "write it in plainer Python, and report this")
+
+
+def _drawn(tape: DrawTape, law: str, _: Any) -> Fraction:
+    return Fraction(tape.one(law))
 
 
 def near(one: Any, two: Any) -> bool:

@@ -64,7 +64,7 @@ class Span(NamedTuple):
     @property
     def most(self) -> Bound:
         """The largest size."""
-        return max(abs(self.low), abs(self.high))
+        return max(-self.low, self.high)
 
     @property
     def width(self) -> Bound:
@@ -130,7 +130,7 @@ class PairedNumber(UnknownValue):
     whole: bool = False
     start: object = None
     offset: Span = STILL
-    less: tuple[object, Fraction] | None = None
+    less: tuple[PairedNumber, Fraction] | None = None
     alone: Span = STILL
     log: PairedNumber | None = None
     over: object = None

@@ -190,7 +190,8 @@ class Ways:
     def joined(self, several: list[Contents]) -> Contents:
         """What everything holds where any of several may have come about."""
         first, *others = several
-        result, seen = dict(first), dict[Any, Any](ways=True)
+        result = dict(first)
+        seen: dict[Any, Any] = {"ways": True}
         for other in others:
             both = [key for key in result if key in other]  # what only one has reached is new in it
             seen |= {key: key for key in both}

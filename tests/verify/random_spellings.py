@@ -23,6 +23,8 @@ HELPERS = {
     "added": "def added(best, flag):\n    return best + flag\n",
     "picked": "def picked(i, x):\n    if i:\n        return x\n    return i\n",
     "none": "def none(x, eps=None):\n    if eps is None:\n        raise ValueError\n    return eps + x\n",
+    "may": "def may(x, flag):\n    if flag:\n        return x\n",
+    "valid": "def valid(x):\n    if x < 0:\n        raise ValueError\n",
     "same": "def same(x, flag):\n    if flag:\n        return x\n    return -x\n",
 }
 NAMES = ("a", "b", "k")
@@ -147,7 +149,7 @@ class Author:
                 )
             ]
         if choice < 0.65:
-            return [self.guard()]
+            return [self.random.choice([self.guard(), f"valid({self.atom()})", "valid(eps)", f"noisy({name}, rng)"])]
         if choice < 0.7:
             one, other = self.random.sample(NAMES, 2)
             return [
@@ -224,6 +226,8 @@ class Author:
             f"odd({one}, {other})",
             "odd(q, i)",
             "size(out)",
+            f"may({one}, {other} > 0)",
+            f"valid({one})",
             f"added({one}, {other} > 0)",
             f"picked({one}, {other})",
             f"none({one}, {other})",

@@ -500,6 +500,8 @@ def _given_back(names: Names, statements: Sequence[ast.stmt], before: Lowered) -
                     block.append(nodes.Assign(result.name, number, line))
                 before.append(nodes.Branch(truth, tuple(blocks[0]), tuple(blocks[1]), line))
                 return result
+            case ast.Expr(value=ast.Call(func=ast.Name(id=name)) as call) if name in names.source.functions:
+                called(names, call, before)
             case ast.Pass() | ast.Expr(value=ast.Constant()):
                 pass
             case _:

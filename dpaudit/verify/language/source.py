@@ -486,10 +486,9 @@ def _no_other_words(definition: ast.FunctionDef, words: set[str]) -> None:
 
 def _no_other_defaults(function: types.FunctionType, definition: ast.FunctionDef) -> None:
     arguments = definition.args
-    if not all(
-        isinstance(each, ast.Constant | ast.UnaryOp | None) for each in (*arguments.defaults, *arguments.kw_defaults)
-    ):
-        return  # refused where it is read
+    for each in (*arguments.defaults, *arguments.kw_defaults):
+        if each is not None and not _is_constant(each):
+            raise OutsideLanguage(definition.name, 1, f"the default `{ast.unparse(each)}`", "write it out")
     named = zip((each.arg for each in arguments.kwonlyargs), arguments.kw_defaults, strict=True)
     stated = (
         [ast.dump(node) for node in arguments.defaults],

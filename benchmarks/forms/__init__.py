@@ -76,11 +76,8 @@ def _bracket(form: Form, runs: int) -> tuple[str, str]:
 def run(quick: bool) -> None:
     """Prints one line for each form and the numbers of each kind; `quick` takes every fifth, without audits."""
     forms = FORMS[::5] if quick else FORMS
-    table, rows = {}, []
-    for form in forms:
-        found = table[form.name] = decide(form, 0 if quick else RUNS)
-        mark = "AGAINST THE TRUTH" if found.contradicts(form) else ""
-        rows.append((form.name, form.kind, form.truth, found.word, f"{found.seconds:.2f}", mark or _line(found.reason)))
+    table: dict[str, Decided] = {}
+    rows = (_row(form, table, 0 if quick else RUNS) for form in forms)
     print_table("Forms", ("form", "kind", "truth", "verdict", "CPU s", "reason"), rows)
     counts = []
     for collection in COLLECTIONS:
@@ -95,6 +92,12 @@ def run(quick: bool) -> None:
     print(f"\nagainst the truth: {'; '.join(wrong) or 'none'}")
     if wrong:
         raise SystemExit(1)
+
+
+def _row(form: Form, table: dict[str, Decided], runs: int) -> tuple[str, ...]:
+    found = table[form.name] = decide(form, runs)
+    said = "AGAINST THE TRUTH" if found.contradicts(form) else _line(found.reason)
+    return form.name, form.kind, form.truth, found.word, f"{found.seconds:.2f}", said
 
 
 def _line(reason: str, most: int = 160) -> str:

@@ -14,7 +14,8 @@ HELPERS = {
     "noisy": "def noisy(x, r, b=2):\n    scale = b / 2\n    return x + r.laplace(scale=scale)\n",
     "clip": "def clip(x, low, high=2):\n    if x < low: return low\n    if x > high: return high\n    return x\n",
     "above": "def above(x, t, rng, eps):\n    y = x + rng.laplace(0, 2 / eps)\n    return y >= t\n",
-    "checked": "def checked(b):\n    if b <= 0:\n        raise ValueError('b')\n    return HALF * b\n",
+    "valid": "def valid(x):\n    if x < 0:\n        raise ValueError\n",
+    "checked": "def checked(b):\n    valid(b)\n    if b <= 0:\n        raise ValueError('b')\n    return HALF * b\n",
     "twice": "def twice(x, f=1):\n    y = clip(x, f)\n    y = y + f\n    return y * 2\n",
     "drawn": "def drawn(rng, x, t):\n    if x > t: return rng.laplace(scale=1) + x\n    return rng.exponential(1)\n",
     "within": "def within(x, low, high):\n    return low <= x and not x > high\n",
@@ -23,8 +24,10 @@ HELPERS = {
     "added": "def added(best, flag):\n    return best + flag\n",
     "picked": "def picked(i, x):\n    if i:\n        return x\n    return i\n",
     "none": "def none(x, eps=None):\n    if eps is None:\n        raise ValueError\n    return eps + x\n",
+    "may": "def may(x, flag):\n    if flag:\n        return x\n",
     "same": "def same(x, flag):\n    if flag:\n        return x\n    return -x\n",
 }
+USERS = {"clip": "twice", "valid": "checked"}  # functions that others call
 NAMES = ("a", "b", "k")
 
 
@@ -59,7 +62,7 @@ class Author:
         lines += self.ends()
         head = f"def f({self.random.choice(['q, rng, eps, N', 'q, eps, N, *, rng', 'q, eps, N, rng=None'])}):"
         body = textwrap.indent("\n".join(lines), "    ")
-        used = [name for name in HELPERS if f"{name}(" in body or "twice(" in body and name == "clip"]
+        used = [name for name in HELPERS if f"{name}(" in body or f"{USERS.get(name)}(" in body]
         rest = "\n".join(HELPERS[name] for name in used) + ("HALF = 0.5\n" if "checked" in used else "")
         return f"{head}\n{body}\n\n{rest}"
 
@@ -147,7 +150,7 @@ class Author:
                 )
             ]
         if choice < 0.65:
-            return [self.guard()]
+            return [self.random.choice([self.guard(), f"valid({self.atom()})", "valid(eps)", f"noisy({name}, rng)"])]
         if choice < 0.7:
             one, other = self.random.sample(NAMES, 2)
             return [
@@ -224,6 +227,8 @@ class Author:
             f"odd({one}, {other})",
             "odd(q, i)",
             "size(out)",
+            f"may({one}, {other} > 0)",
+            f"valid({one})",
             f"added({one}, {other} > 0)",
             f"picked({one}, {other})",
             f"none({one}, {other})",

@@ -143,20 +143,15 @@ def parameters_of(function: ast.FunctionDef) -> list[tuple[ast.arg, ast.expr | N
 
 
 def generator_of(function: ast.FunctionDef, arguments: Sequence[tuple[ast.arg, ast.expr | None]]) -> ast.arg | None:
-    """The parameter that is the generator: the one that a run gives it to, or whose draws are taken; else the second.
-
-    One with a default is the generator only where a run replaces it.
-    """
+    """The parameter that is the generator: which a run gives it to, or whose draws are taken; else the second."""
     draws = [node for node in ast.walk(function) if isinstance(node, ast.Attribute) and node.attr in DRAWS]
-    drawn = {node.value.id for node in draws if isinstance(node.value, ast.Name)}
+    drawn = {node.value.id for node in draws if isinstance(node.value, ast.Name)} | {"random_state"}
     plain = [each for each, default in arguments if default is None]
     absent = [each for each, default in arguments if default is None or ast.unparse(default) == "None"]
-    notes = {each.arg: ast.unparse(each.annotation) if each.annotation else "" for each in absent}
-    ordered = [each for each in absent if each.arg == "rng"]
-    ordered += [each for each in absent if re.search(r"\bGenerator\b", notes[each.arg])]
-    ordered += [each for each in absent[1:] if each.arg in ("gen", "generator") and not notes[each.arg]]
-    ordered += [each for each in plain if each.arg in drawn or each.arg == "random_state"]
-    return next(iter([*ordered, *plain[1:2]]), None)
+    noted = [each for each in absent if each.annotation and re.search(r"\bGenerator\b", ast.unparse(each.annotation))]
+    named = [[each for each in absent if each.arg == name] for name in ("rng", "gen", "generator")]
+    ordered = [*named[0], *noted, *named[1], *named[2], *(each for each in plain if each.arg in drawn), *plain[1:2]]
+    return ordered[0] if ordered else None
 
 
 def literal(node: ast.Constant) -> Fraction | None:

@@ -34,6 +34,7 @@ from dpaudit.verify.language.values import (
     ZERO,
     Lowered,
     Names,
+    called,
     condition,
     is_condition,
     names_of,
@@ -149,6 +150,9 @@ def _statement(names: Names, node: ast.stmt, outermost: bool) -> Lowered:
             value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[given], keywords=[])
         ) if name == names.container and not names.keyed:
             return emitted(names, given, None, node.lineno)
+        case ast.Expr(value=ast.Call(func=ast.Name(id=name)) as call) if name in names.source.functions:
+            called(names, call, lowered := Lowered())
+            return lowered
     raise names.unreadable(node)
 
 

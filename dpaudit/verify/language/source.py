@@ -240,15 +240,11 @@ def _as_function(written: Written, name: str, words: Mapping[str, str], methods:
     text = re.sub(rf"(\(\s*){own}\b(\s*,|)", lambda found: f"{found[1]}{rng and rng + found[2]}", text, count=1)
     text = re.sub(rf"(?<![\w.]){own}\.(\w+)(\(|)", spelled, text)
     function = _definition(text)
-    if own in read_names(function) | local_names(function) or _constants(function) != _constants(before):
-        raise OutsideLanguage(before.name, 1, f"{own} itself", "read its attributes, where they are used")
+    texts = [[part.value for part in ast.walk(each) if isinstance(part, ast.Constant)] for each in (before, function)]
+    if own in read_names(function) | local_names(function) or repr(texts[0]) != repr(texts[1]):
+        cure = "read its attributes where they are used, and name none in a text"
+        raise OutsideLanguage(before.name, 1, f"{own} itself", cure)
     return text, function
-
-
-def _constants(function: ast.FunctionDef) -> list[str]:
-    doc = ast.get_docstring(function, clean=False)
-    parts = (part for part in ast.walk(function) if isinstance(part, ast.Constant))
-    return [repr(part.value) for part in parts if part.value != doc or doc is None]
 
 
 def _definition(text: str) -> ast.FunctionDef:
@@ -490,10 +486,9 @@ def _no_other_words(definition: ast.FunctionDef, words: set[str]) -> None:
 
 def _no_other_defaults(function: types.FunctionType, definition: ast.FunctionDef) -> None:
     arguments = definition.args
-    if not all(
-        isinstance(each, ast.Constant | ast.UnaryOp | None) for each in (*arguments.defaults, *arguments.kw_defaults)
-    ):
-        return  # refused where it is read
+    for each in (*arguments.defaults, *arguments.kw_defaults):
+        if each is not None and not _is_constant(each):
+            raise OutsideLanguage(definition.name, 1, f"the default `{ast.unparse(each)}`", "write it out")
     named = zip((each.arg for each in arguments.kwonlyargs), arguments.kw_defaults, strict=True)
     stated = (
         [ast.dump(node) for node in arguments.defaults],

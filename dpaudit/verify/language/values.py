@@ -279,7 +279,7 @@ def condition(names: Names, node: ast.expr, draws: Lowered | None) -> nodes.Expr
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return nodes.Not(condition(names, operand, draws))
         case ast.Call() if is_condition(names, node):
-            return called(names, node, draws)
+            return _plain(names, node, called(names, node, draws), true=True)
         case ast.Name() if names.inside is not None:
             if is_condition(names, node):
                 return _inside(names, node)
@@ -438,14 +438,15 @@ def _call(names: Names, node: ast.Call, draws: Lowered | None) -> nodes.Expressi
     raise names.error(node, f"the call `{ast.unparse(node)}`", cure)
 
 
-def _plain(names: Names, node: ast.AST, given: nodes.Expression) -> nodes.Expression:
-    if isinstance(given, TRUE_OR_FALSE):
-        raise names.error(node, "a comparison as a number", "use if and else")
+def _plain(names: Names, node: ast.AST, given: nodes.Expression, *, true: bool = False) -> nodes.Expression:
+    if isinstance(given, TRUE_OR_FALSE) != true or isinstance(given, nodes.Symbol):
+        word = "nothing" if isinstance(given, nodes.Symbol) else "a comparison"
+        raise names.error(node, f"{word} as a {'truth' if true else 'number'}", "return one kind on every path")
     return given
 
 
 def called(names: Names, node: ast.Call, before: Lowered | None) -> nodes.Expression:
-    """What a helper function gives back: a number, or what is true or false."""
+    """What a helper function gives back: a number, what is true or false, or the symbol None."""
     assert isinstance(node.func, ast.Name)
     helper, lowered = names.source.functions[node.func.id], Lowered()
     every = {each.arg: default for each, default in parameters_of(helper)}
@@ -464,7 +465,7 @@ def called(names: Names, node: ast.Call, before: Lowered | None) -> nodes.Expres
         inside[name] = None if is_rng else _meaning(names, each, lowered)
     outer, names.inside = names.inside, inside
     names.calls.append(node)
-    found = _given_back(names, helper.body, lowered, node)
+    found = _given_back(names, helper.body, lowered)
     names.calls.pop()
     names.inside = outer
     if before is None and lowered:
@@ -478,32 +479,34 @@ def _meaning(names: Names, node: ast.expr, before: Lowered) -> nodes.Expression:
     return condition(names, node, before) if is_condition(names, node) else value(names, node, before)
 
 
-def _given_back(names: Names, statements: Sequence[ast.stmt], before: Lowered, call: ast.Call) -> nodes.Expression:
+def _given_back(names: Names, statements: Sequence[ast.stmt], before: Lowered) -> nodes.Expression:
     """What the statements of a helper function give back; where a path parts, each arm goes on to its end."""
     for place, node in enumerate(statements):
         rest, known = statements[place + 1 :], names.inside or {}
         match node:
-            case ast.Return(value=ast.expr() as given):
-                return _meaning(names, given, before)
+            case ast.Return(value=given):
+                return STARTS["None"] if given is None else _meaning(names, given, before)
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.expr() as given):
                 names.inside = {**known, name: _meaning(names, given, before)}
             case ast.If(orelse=otherwise) if restricts(names, node):
-                return _given_back(names, [*otherwise, *rest], before, call)
+                return _given_back(names, [*otherwise, *rest], before)
             case ast.If(test=test, body=then, orelse=otherwise):
                 truth, result, line = condition(names, test, before), names.made("result"), names.line(node)
                 blocks = Lowered(), Lowered()
                 names.copy(node, len(rest))
                 for arm, block in zip((then, otherwise), blocks, strict=True):
                     names.inside = known
-                    number = _plain(names, node, _given_back(names, [*arm, *rest], block, call))
+                    number = _plain(names, node, _given_back(names, [*arm, *rest], block))
                     block.append(nodes.Assign(result.name, number, line))
                 before.append(nodes.Branch(truth, tuple(blocks[0]), tuple(blocks[1]), line))
                 return result
+            case ast.Expr(value=ast.Call(func=ast.Name(id=name)) as call) if name in names.source.functions:
+                called(names, call, before)
             case ast.Pass() | ast.Expr(value=ast.Constant()):
                 pass
             case _:
                 raise names.unreadable(node)
-    raise names.error(call, "a way to the end without a value", "return one on every path")
+    return STARTS["None"]
 
 
 def restricts(names: Names, node: ast.If, *, always: bool = False) -> bool:

@@ -27,7 +27,7 @@ RARE = {  # broken in the limit of many answers or on outputs too rare to count:
 def test_a_verdict_is_never_against_the_truth_nor_lost(form: Form) -> None:
     found, before = decide(form, runs=0), stored()[form.name]
     assert not found.contradicts(form), form.why
-    assert found.word == before or found.word in DECIDED, f"was {before}: {found.reason}"
+    assert found.word in DECIDED or before not in DECIDED, f"was {before}: {found.reason}"
 
 
 def test_the_table_has_every_form_no_contradiction_and_enough_that_is_decided() -> None:

@@ -210,6 +210,7 @@ def f(q, rng, eps, *, T):
     clipped = 0
     for i in range(len(q)):
         y = noisy(q[i], rng, b=checked(1 / eps))
+        checked(eps)
         clipped += int(y >= T)
         if y > best:
             best, winner = y, i

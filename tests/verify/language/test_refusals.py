@@ -244,7 +244,7 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "a way without a value": (
         f"{plain('return g(q)')}\ndef g(x):\n    if x > 0: return x",
         2,
-        "a way to the end without",
+        "nothing as a number in `g(q)`",
     ),
     "a name without a value": (
         f"{plain('return g(q)')}\ndef g(x):\n    if x > 0: y = x\n    return y",

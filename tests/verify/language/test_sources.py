@@ -188,3 +188,21 @@ def test_a_helper_that_is_not_its_source_is_not_read() -> None:
     wrapped = functools.partial(selected)
     with pytest.raises(InvalidSpec, match="only a plain function"):
         source_of(wrapped)
+
+
+SHIFT = 1.0
+
+
+def shifted(x: float, low: float = 2.0, more: float = SHIFT) -> float:
+    return x + low + more
+
+
+def shifting(q: Any, rng: Any) -> Any:
+    return shifted(q, more=0.0) + rng.laplace()
+
+
+def test_a_default_that_is_not_written_out_is_not_read() -> None:
+    """What is running is compared with what is written: all defaults or none."""
+    assert "shifted" not in source_of(shifting).functions
+    with pytest.raises(InvalidSpec, match="the default `SHIFT`"):
+        source_of(shifted)

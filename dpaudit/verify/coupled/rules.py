@@ -68,11 +68,13 @@ class Split(Exception):
 class ValueRules(NoiseLedger):
     """Operators, comparisons, containers."""
 
+    numbers: set[tuple[Any, ...]]  # parts of records that are used as numbers
     single: bool | None = None  # whether only the second run does this, or only the first; None: both
 
     def numeric(self, value: Any) -> Any:
         """A record's part as the number that it is taken for."""
         if isinstance(value, Record):
+            self.numbers.add(value.path)
             place = self.place(value)
             if place is None:
                 return PairedNumber()

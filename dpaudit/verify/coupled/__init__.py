@@ -170,11 +170,15 @@ def check_derivation(given: Derivation) -> None:
     except (NotShown, InvalidSpec) as error:
         raise ProofRejected(f"it cannot be followed: {error}") from None
     if (found.source, found.whole) != (given.source, given.whole):
-        raise ProofRejected("the source holds more than the function and what it uses, or the answers are of other numbers")
+        raise ProofRejected(
+            "the source holds more than the function and what it uses, or the answers are of other numbers"
+        )
     wrong = _counted(given.ways) - _counted(found.ways) or _counted(found.ways) - _counted(given.ways)
     if wrong:
         way = next(iter(wrong))
-        raise ProofRejected(f"its ways are not those that are found; one side alone has this one of {way.case}: {way.steps}")
+        raise ProofRejected(
+            f"its ways are not those that are found; one side alone has this one of {way.case}: {way.steps}"
+        )
 
 
 def _counted(ways: Iterable[Way]) -> Counter[Way]:

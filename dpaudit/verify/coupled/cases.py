@@ -549,7 +549,9 @@ def cases(
             changed = Replaced(False, Record(False, (), one), Record(False, (), two))
             both = Vector(usual=usual, changed=(changed,), axis=axis)
             held = Keyed(vector=both) if kind == "a mapping" else both
-            yield NeighbourCase(f"{_shown(one)} in the place of {_shown(two)}", held, {axis: True}, (one, two, regions[0]))
+            yield NeighbourCase(
+                f"{_shown(one)} in the place of {_shown(two)}", held, {axis: True}, (one, two, regions[0])
+            )
         return
     for region, second in itertools.product(regions, (True, False)):
         entry: Any = Record(False, (), region)

@@ -15,6 +15,7 @@ from dpaudit.base import validate
 from dpaudit.base.strict import JsonObject, Written, by_fields, stored
 from dpaudit.base.validate import Bound, Probability
 from dpaudit.claims import ApproximateDP, Claim, PureDP, implies
+from dpaudit.claims.rounding import HAIR
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.display import Displayed
 
@@ -89,7 +90,6 @@ class UpperBound:
 
 
 PINNED_WITHIN = 0.01  # of the upper bound
-HAIR = 4  # doubles: a claim such as 0.1 * 3 or log(3) is a real number that was rounded
 PROVES = (Label.PROVED, Label.EXACT_FINITE)
 EXACT = (Label.EXACT_PAIR, Label.EXACT_FINITE)
 RIGOROUS = (Arithmetic.RATIONAL, Arithmetic.BALLS)

@@ -36,7 +36,8 @@ def _two_sided(stop: Callable[..., float], loss: Loss, kept: Callable[..., Any] 
     noisy_count = remade(_difference, lambda **given: {"stop": stop(**given)})
 
     def program(data: int, rng: Rng, **given: float) -> int:
-        return int(kept(noisy_count(data, rng, **given), data, **given))
+        noisy = noisy_count(data, rng, **given)
+        return int(noisy if kept is None else kept(noisy, data, **given))
 
     def sampler(data: int, runs: int, rng: Rng, **given: float) -> Integers:
         noisy = rng.geometric(stop(**given), runs)

@@ -60,6 +60,7 @@ composed_counts = of_answers(
         at=lambda data, epsilon: {"epsilon": len(data) * epsilon},
         default_pair=([2, 1, 2, 1], [1, 0, 1, 0]),
         neighbours="the counts of k databases, each of which someone may enter or leave",
+        adjacency=("up", "down"),
     ),
 )
 

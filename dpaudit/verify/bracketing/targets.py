@@ -167,7 +167,7 @@ def target_of(mechanism: Any, parameters: Mapping[str, Any] | None = None) -> Ta
 
 
 def _beneath(function: Any, parameters: dict[str, Any], ours: bool = False) -> tuple[Any, None, dict[str, Any]]:
-    """The function that runs under bound parameters; of `ours`, under what says by `beneath` what it hands its data to."""
+    """The function under bound parameters; of `ours`, under what says by `beneath` to which one it hands its data."""
     while True:
         if type(function) is functools.partial and not function.args:
             function, parameters = function.func, {**function.keywords, **parameters}

@@ -11,7 +11,7 @@ PYTHON  ?= $(shell for python in python3 python3.14 python3.13 python3.12 python
 export PYTHONNOUSERSITE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: mutants help audit lectures lectures-seeds literature literature-full research quick test nightly oldest sentences test-browser prove-random docs picture bench package sbom lock fuzz \
+.PHONY: mutants help audit lectures lectures-seeds literature literature-full research quick test nightly oldest sentences test-browser prove prove-random docs picture bench package sbom lock fuzz \
         cluster-dask cluster-ray cluster-spark \
         audit-libraries audit-training clean today
 .DELETE_ON_ERROR:
@@ -30,6 +30,7 @@ help:
 	@echo "make oldest           the tests on the lowest versions that pyproject.toml allows"
 	@echo "make test-browser     opens reports in headless Chromium (Debian's package chromium)"
 	@echo "make cluster-dask     starts three local workers of dask, kills them and their scheduler, and more; cluster-ray, cluster-spark (10 minutes each)"
+	@echo "make prove            decides every mechanism of the catalogue and every twin from its source (ten minutes)"
 	@echo "make prove-random     compares proofs of 3,000 random programs with exact losses and Python's runs, 50,000 readings with Python (half an hour)"
 	@echo "make docs             builds the documentation into site/"
 	@echo "make picture          takes the picture of a report that README shows, in headless Chromium, into docs/assets/"
@@ -122,6 +123,9 @@ cluster-ray: .environments/cluster-ray/.ready
 cluster-spark: .environments/cluster-spark/.ready
 cluster-ray cluster-spark:
 	DPAUDIT_CLUSTER=$(@:cluster-%=%) .environments/$@/bin/python -m pytest -q -m cluster tests/clusters
+
+prove: $(VENV)/.ready-test
+	$(RUN) -m benchmarks prove
 
 prove-random: $(VENV)/.ready-test
 	$(RUN) -m pytest -q -m slow tests/verify/test_cross_examination.py tests/verify/language/test_spellings.py

@@ -11,6 +11,7 @@ TABLES = (
     "search",
     "heldout",
     "bracket",
+    "prove",
     "verify",
     "forms",
     "claims",

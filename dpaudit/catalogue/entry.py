@@ -6,6 +6,7 @@ made at the top level of a module, under the name they carry.
 
 from __future__ import annotations
 
+import dis
 import functools
 import hashlib
 import importlib
@@ -14,7 +15,7 @@ import linecache
 import operator
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -129,7 +130,8 @@ class Entry:
     `code` is what it does, `promise(**parameters)` the claim, and `neighbours` says in words which datasets the claim
     is made for. `adjacency` says the same where datasets are vectors of query answers, in units of the sensitivity:
     "all-differ" (each moves by at most 1), "one-differs" (one of them does), or "up" and "down" (all of them rise, or
-    all fall). `module` is the room of the catalogue that holds the entry; `bound` are the parameters given so far.
+    all fall). `every_pair(**parameters)` gives all neighbours where these are few, as for the values of one person.
+    `module` is the room of the catalogue that holds the entry; `bound` are the parameters given so far.
 
     >>> from dpaudit.catalogue.additive import laplace
     >>> laplace.half_noise.true_epsilon(10, 9)
@@ -149,6 +151,7 @@ class Entry:
     broken: bool = False
     reason: str | None = None
     adjacency: tuple[str, ...] = ()
+    every_pair: Callable[..., Iterable[tuple[Any, Any]]] | None = None
     twins: Mapping[str, Entry] = field(default_factory=dict)
     bound: Mapping[str, Any] = field(default_factory=dict)
 
@@ -291,6 +294,8 @@ class Entry:
             values = parameters if at is None else {**parameters, **at(given[0], **parameters)}
             return call(*data, *given[datasets:], **{name: values[name] for name in own})
 
+        if on is None and at is not None and not _reads_first(at):
+            changed.__dict__["beneath"] = lambda given: (call, {n: {**given, **at(None, **given)}[n] for n in own})
         return changed
 
     def __getattr__(self, name: str) -> Entry:
@@ -349,6 +354,25 @@ def edited(program: Program, name: str, edit: Edit) -> Program:
     return function if again is None else again(function)
 
 
+def remade(program: Program, make: Callable[..., Mapping[str, Any]]) -> Program:
+    """A program that is another one at parameters made from its own.
+
+    By `beneath` it says so to who reads it: the other program, and these parameters at values of its own.
+    """
+
+    def run(data: Any, rng: Any, **given: Any) -> Any:
+        return program(data, rng, **make(**given))
+
+    run.__dict__["beneath"] = lambda given: (program, make(**given))
+    return run
+
+
+def _reads_first(function: Callable[..., Any]) -> bool:
+    """Whether a function uses its first argument."""
+    first, used = function.__code__.co_varnames[0], (step.argval for step in dis.get_instructions(function))
+    return any(first in each if isinstance(each, tuple) else first == each for each in used)
+
+
 _ANY_PARAMETERS = inspect.signature(lambda data, rng, **parameters: None)
 
 
@@ -356,7 +380,7 @@ def made_of(call: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable
     """Says of a function that it is made of another one, whose lines stand for it; its parameters are its own."""
 
     def mark(function: Callable[..., Any]) -> Callable[..., Any]:
-        functools.update_wrapper(function, written(call))
+        functools.update_wrapper(function, written(call), updated=())
         function.__dict__["__signature__"] = _ANY_PARAMETERS
         return function
 

@@ -1,5 +1,6 @@
 """Geometric noise on an integer: Laplace noise for counts, whose outputs are counts again."""
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -8,8 +9,8 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Integers
-from dpaudit.catalogue.additive.single import in_room
-from dpaudit.catalogue.entry import Code, Harmless, Loss, Parameter, Source, Twin
+from dpaudit.catalogue.additive.single import in_room, of_number
+from dpaudit.catalogue.entry import Code, Harmless, Loss, Parameter, Source, Twin, remade
 from dpaudit.catalogue.noise import Rng
 from dpaudit.catalogue.promises import EPSILON, also, doubled, per_unit, pure, unbounded
 from dpaudit.claims import PureDP
@@ -26,22 +27,25 @@ def _stop(epsilon: float, sensitivity: float = 1.0, **_: float) -> float:
     return -math.expm1(-epsilon / sensitivity)
 
 
-def _two_sided(
-    stop: Callable[..., float], loss: Loss, kept: Callable[..., Any] = lambda noisy, data, **_: noisy
-) -> Code:
+def _difference(data: int, rng: Rng, stop: float) -> int:
+    return data + int(rng.geometric(stop)) - int(rng.geometric(stop))
+
+
+def _two_sided(stop: Callable[..., float], loss: Loss, kept: Callable[..., Any] | None = None) -> Code:
     """The difference of two geometric draws that stop with a probability; `kept` is what is made of the noisy count."""
+    noisy_count = remade(_difference, lambda **given: {"stop": stop(**given)})
 
     def program(data: int, rng: Rng, **given: float) -> int:
-        noisy = data + int(rng.geometric(stop(**given))) - int(rng.geometric(stop(**given)))
-        return int(kept(noisy, data, **given))
+        noisy = noisy_count(data, rng, **given)
+        return int(noisy if kept is None else kept(noisy, data, **given))
 
     def sampler(data: int, runs: int, rng: Rng, **given: float) -> Integers:
         noisy = rng.geometric(stop(**given), runs)
         noisy -= rng.geometric(stop(**given), runs)
         noisy += data
-        return np.asarray(kept(noisy, data, **given))
+        return noisy if kept is None else np.asarray(kept(noisy, data, **given))
 
-    return Code(program, sampler, loss)
+    return Code(noisy_count if kept is None else program, sampler, loss)
 
 
 def _at_once(epsilon: float, sensitivity: float) -> float:
@@ -72,7 +76,7 @@ def _uniform_runs(data: int, runs: int, rng: Rng, epsilon: float, sensitivity: f
     return rng.integers(0, width + 1, runs) + data
 
 
-geometric = in_room(
+geometric = of_number(
     name="geometric",
     title="Two-sided geometric noise on an integer",
     source=Source(None, GRS),
@@ -110,7 +114,7 @@ def _wrapped_loss(first: int, second: int, epsilon: float, largest: int) -> floa
     return float(np.max(np.abs(before - after)))
 
 
-clamped_geometric = in_room(
+clamped_geometric = of_number(
     name="clamped_geometric",
     title="Geometric noise on a count, clamped to the range of the count",
     source=Source(None, GRS),
@@ -184,6 +188,7 @@ truncated_geometric = in_room(
     parameters=(EPSILON, Parameter("n", 5, "people", "counts run from 0 to this")),
     promise=lambda epsilon, n: PureDP(math.log1p(2.0 ** -geosample_steps(epsilon))),
     default_pair=(1, 0),
+    every_pair=lambda n, **_: itertools.pairwise(range(n + 1)),
 ).with_twins(
     """claimed_as_epsilon: The same, claimed as the epsilon that k was made from
         2^-k is at most epsilon / 2 for a logarithm to base 2; the natural one gives a smaller k, which for a \

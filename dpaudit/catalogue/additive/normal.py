@@ -14,8 +14,8 @@ import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.base.arrays import Reals
-from dpaudit.catalogue.additive.single import SENSITIVITY, in_room
-from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Program, Source, Twin
+from dpaudit.catalogue.additive.single import SENSITIVITY, in_room, of_number
+from dpaudit.catalogue.entry import Code, Entry, Harmless, Parameter, Program, Source, Twin, remade
 from dpaudit.catalogue.noise import Rng, around_each, normal_each
 from dpaudit.catalogue.promises import CHEEMA, CS208, DELTA, EPSILON, also, approximate, pure, unbounded
 from dpaudit.claims import GaussianDP, ZeroConcentratedDP
@@ -30,11 +30,13 @@ _BELOW_A_HALF = also(validate.open_probability, lambda x: x < 0.5, "lie below 0.
 SMALL_DELTA = Parameter("delta", 0.01, "probability", "the additive part of the claim, below 1/2", _BELOW_A_HALF)
 
 
+def _around(data: float, rng: Rng, sigma: float) -> float:
+    return data + rng.normal(scale=sigma)
+
+
 def normal(width: Width, program: Program | None = None) -> Code:
     """Normal noise around one number: sigma is made from the parameters."""
-
-    def run(data: float, rng: Rng, **parameters: float) -> float:
-        return data + rng.normal(scale=width(**parameters))
+    run = remade(_around, lambda **given: {"sigma": width(**given)})
 
     def sampler(data: float, runs: int, rng: Rng, **parameters: float) -> Reals:
         noisy = rng.standard_normal(runs)
@@ -65,7 +67,7 @@ def _laplace_scale(data: float, rng: Rng, epsilon: float, delta: float, sensitiv
     return data + rng.normal(scale=sensitivity / epsilon)
 
 
-gaussian = in_room(
+gaussian = of_number(
     name="gaussian",
     title="Gaussian noise on a number, the classic calibration",
     source=Source(
@@ -112,7 +114,7 @@ def halved_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
     return sensitivity * (c + math.sqrt(c * c + epsilon)) / (epsilon * math.sqrt(2.0))
 
 
-gaussian_version_2 = in_room(
+gaussian_version_2 = of_number(
     name="gaussian_version_2",
     title="Gaussian noise on a number, the notes' second calibration as printed",
     source=Source(
@@ -158,7 +160,7 @@ def tail_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
     return sensitivity / gaussian_mu_of_tail(epsilon, delta)
 
 
-gaussian_analytic = in_room(
+gaussian_analytic = of_number(
     name="gaussian_analytic",
     title="Gaussian noise on a number, the analytic calibration",
     source=Source(None, "Balle & Wang 2018, Improving the Gaussian mechanism for differential privacy"),
@@ -179,7 +181,7 @@ gaussian_analytic = in_room(
 RHO = Parameter("rho", 1.0, "nats", "the claim: the Rényi divergence of order a is at most rho a")
 
 
-gaussian_zcdp = in_room(
+gaussian_zcdp = of_number(
     name="gaussian_zcdp",
     title="Gaussian noise on a number, as zero-concentrated DP",
     source=Source(
@@ -202,7 +204,7 @@ def _gdp(data: float, rng: Rng, mu: float, sensitivity: float) -> float:
     return data + rng.normal(scale=sensitivity / mu)
 
 
-gaussian_gdp = in_room(
+gaussian_gdp = of_number(
     name="gaussian_gdp",
     title="Gaussian noise on a number, as Gaussian DP",
     source=Source(None, "Dong, Roth & Su 2022, Gaussian differential privacy, theorem 2.7"),

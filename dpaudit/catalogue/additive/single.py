@@ -24,6 +24,7 @@ in_room = partial(
     promise=pure,
     default_pair=(10, 9),
 )
+of_number = partial(in_room, adjacency=("all-differ",))
 
 
 SEEDS = 64  # of the generator that has too few of them
@@ -120,14 +121,13 @@ def _clamped_output_loss(first: float, second: float, epsilon: float, sensitivit
     return clamped_loss(first, second, sensitivity / epsilon, 0.0, largest)
 
 
-laplace = in_room(
+laplace = of_number(
     name="laplace",
     title="Laplace noise on a number",
     source=Source(
         f"{HAGHTALAB}, definition 2.5; {BASSI}, 'Laplace mechanism'; {SARKAR}, 'Simple example' (a count)", DMNS
     ),
     formula="the answer plus one draw of Lap(sensitivity / epsilon)",
-    adjacency=("all-differ",),
     code=Code(_laplace, _laplace_runs, per_unit),
 ).with_twins(
     """half_noise: Laplace noise of half the scale
@@ -238,7 +238,7 @@ def _snapping_loss(first: float, second: float, epsilon: float, sensitivity: flo
     return clamped_loss(answers[0], answers[1], scale, -edge, edge)
 
 
-snapping = in_room(
+snapping = of_number(
     name="snapping",
     title="Laplace noise snapped to a grid of powers of two",
     source=Source(None, "Mironov 2012, On significance of the least significant bits for differential privacy"),

@@ -17,6 +17,7 @@ from dpaudit.catalogue.composition.counts import (
     composed_gaussians,
     halving_budget,
     in_room,
+    of_answers,
     sampled_counts,
 )
 from dpaudit.catalogue.composition.transcripts import leaky_responses, noisy_bisection, repeated_response, sparse_twice
@@ -217,7 +218,7 @@ def _drawn_again_loss(first: int, second: int, epsilon: float) -> float:
     return epsilon * abs(first - second) + math.log(chances[1] / chances[0])
 
 
-nonnegative_count = in_room(
+nonnegative_count = of_answers(
     name="nonnegative_count",
     title="A noisy count, with 0 in place of what is negative",
     source=SOURCE,
@@ -286,7 +287,7 @@ def _suppressed_by_truth_loss(first: int, second: int, epsilon: float, least: in
     return epsilon * abs(first - second) if first >= least else 0.0
 
 
-rounded_count = in_room(
+rounded_count = of_answers(
     name="rounded_count",
     title="A noisy count, rounded, and small ones suppressed",
     source=SOURCE,

@@ -31,13 +31,14 @@ in_room = partial(
     neighbours="vectors of counts that each move by at most 1",
     promise=pure,
 )
+of_answers = partial(in_room, adjacency=("all-differ",))
 
 
 def _as_they_are(data: list[float], **_: float) -> list[float]:
     return data
 
 
-composed_counts = in_room(
+composed_counts = of_answers(
     name="composed_counts",
     title="k noisy counts, the budget divided by k",
     source=Source(f"{HAGHTALAB}, theorem 3.3; {BASSI}, 'Composition of DP mechanisms'", DMNS),
@@ -59,6 +60,7 @@ composed_counts = in_room(
         at=lambda data, epsilon: {"epsilon": len(data) * epsilon},
         default_pair=([2, 1, 2, 1], [1, 0, 1, 0]),
         neighbours="the counts of k databases, each of which someone may enter or leave",
+        adjacency=("up", "down"),
     ),
 )
 
@@ -91,7 +93,7 @@ def _moderate(most: float) -> Any:
     return also(validate.positive, lambda number: number <= most, f"be at most {most:g}", why)
 
 
-advanced_counts = in_room(
+advanced_counts = of_answers(
     name="advanced_counts",
     title="k noisy counts, the budget shared out by advanced composition",
     source=Source(
@@ -122,7 +124,7 @@ def _shared(share: Shares) -> Code:
     return scaled_each(_as_they_are, scales)
 
 
-halving_budget = in_room(
+halving_budget = of_answers(
     name="halving_budget",
     title="Noisy counts without end, each with half of what is left",
     source=Source("Bassi 2019, notes 001, 'Composition of DP mechanisms'", DMNS),
@@ -164,7 +166,7 @@ def _averaged_loss(first: int, second: int, epsilon: float, k: int, *, divided: 
     return epsilon * (1 if divided else k) * abs(first - second)
 
 
-averaged_count = in_room(
+averaged_count = of_answers(
     name="averaged_count",
     title="The mean of k noisy releases of one count",
     source=Source("Bassi 2019, notes 001, 'A differencing attack' (the noise of identical queries averages out)", DMNS),
@@ -195,7 +197,7 @@ def _gaussians(power: float, program: Program | None = None) -> Code:
     return normal_each(_as_they_are, lambda data, mu: math.pow(len(data), power) / mu, program)
 
 
-composed_gaussians = in_room(
+composed_gaussians = of_answers(
     name="composed_gaussians",
     title="k releases with normal noise, as one claim of Gaussian DP",
     source=Source(

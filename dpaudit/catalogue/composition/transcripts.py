@@ -216,6 +216,7 @@ repeated_response = in_room(
     ),
     promise=_bounded,
     default_pair=(0, 1),
+    every_pair=lambda **_: [(0, 1)],
 ).with_twins(
     """delta_forgotten: k randomised responses, advanced composition claimed without its delta
         the epsilon of advanced composition holds but for a part delta of the transcripts; those in which all \
@@ -269,6 +270,7 @@ leaky_responses = in_room(
     ),
     promise=lambda epsilon, delta, k: ApproximateDP(epsilon, delta, Relation.LOCAL),
     default_pair=(0, 1),
+    every_pair=lambda **_: [(0, 1)],
 ).with_twins(
     """delta_not_divided: k approximate responses, only the epsilon divided
         each response gives the bit away with probability delta: some response does with 1 - (1 - delta)^k, which \

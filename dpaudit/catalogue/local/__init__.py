@@ -3,6 +3,7 @@
 Here: one of k values, one bit or one number, reported at random, hidden among others, or as randomised bits.
 """
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -29,6 +30,7 @@ in_room = partial(
     parameters=(EPSILON, VALUES),
     promise=pure_if_local,
     default_pair=(0, 3),
+    every_pair=lambda k, **_: itertools.combinations(range(k), 2),
 )
 
 
@@ -250,6 +252,7 @@ randomised_response = in_room(
     parameters=(Parameter("keep", 0.75, "probability", "that the truth is told", validate.open_probability),),
     promise=lambda keep: PureDP(abs(math.log(keep / (1.0 - keep))), Relation.LOCAL),
     default_pair=(0, 1),
+    every_pair=lambda **_: [(0, 1)],
 ).with_twins(
     """flipped: Randomised response with the reported bit flipped
         0 and 1 change places in the report, which anyone can undo; only the estimate goes wrong
@@ -306,6 +309,7 @@ one_bit_mean = in_room(
     code=_bit(_chance),
     parameters=(EPSILON,),
     default_pair=(0.8, -1.0),
+    every_pair=None,
 ).with_twins(
     """full_slope: A number as one bit, 1 with probability (1 + x) / 2
         at x = -1 and x = 1 the bit is not random at all: rounding at random is not enough

@@ -159,20 +159,31 @@ def target_of(mechanism: Any, parameters: Mapping[str, Any] | None = None) -> Ta
     wrapped = wrap(mechanism, dict(parameters or {}))
     known = known_of(wrapped)
     if known is not None:
-        adjacency = {("up", "down"): "monotone", (): None}.get(known.adjacency, "".join(known.adjacency))
-        values = known.values()
+        claim, values = known.claim(), known.values()
+        relation = "" if claim.relation is None else claim.relation.value
+        own = {("up", "down"): "monotone", (): relation}.get(known.adjacency, "".join(known.adjacency))
+        listed = length_of(known.pair.first) is not None
+        adjacency = own if own in WAYS or own in RECORDS and listed else None
         if values.get("sensitivity", 1.0) != 1.0:
             adjacency = None  # proofs are about answers that move by at most 1
-        return Target(known.name, known, known.program, None, values, adjacency, known.pair, known.claim())
+        ours = is_own(known.reference)
+        return Target(known.name, known, *_beneath(known.program, values, ours), adjacency, known.pair, claim)
     if isinstance(wrapped, Imported):
         wrapped = wrapped.resolve()
     if isinstance(wrapped, PerRun):
-        function: Any = wrapped.function
-        bound = dict(wrapped.parameters)
-        while type(function) is functools.partial and not function.args:
-            function, bound = function.func, {**function.keywords, **bound}
-        return Target(wrapped.name, wrapped, function, None, bound)
+        return Target(wrapped.name, wrapped, *_beneath(wrapped.function, dict(wrapped.parameters)))
     return Target(wrapped.name, wrapped, None)
+
+
+def _beneath(function: Any, parameters: dict[str, Any], ours: bool = False) -> tuple[Any, None, dict[str, Any]]:
+    """The function under bound parameters; of `ours`, under what says by `beneath` to which one it hands its data."""
+    while True:
+        if type(function) is functools.partial and not function.args:
+            function, parameters = function.func, {**function.keywords, **parameters}
+        elif ours and hasattr(function, "beneath"):
+            function, parameters = function.beneath(parameters)
+        else:
+            return function, None, parameters
 
 
 def target_named(reference: str, parameters: Mapping[str, Any], folder: str) -> Target:

@@ -222,8 +222,8 @@ class CallRules(NumberRules):
             return self.by_rule(name, [owner, *args], kwargs)
         if name in PARTS and any(isinstance(key, Rest | Own) for key in owner):
             return replace(self.of_keys(owner, PARTS[name]), axis=KeyAxis())
-        found = self.run.plain(getattr(owner, name, None), *args, **kwargs)
-        return list(found) if isinstance(found, MappingView) else found
+        found = self.run.plain(self.run.plain(getattr, owner, name), *args, **kwargs)
+        return self.run.plain(list, found) if isinstance(found, MappingView) else found
 
     def of_unknown_key(self, owner: dict[Any, Any], name: str, index: Any, default: Any = None) -> Any:
         """owner.get(index, default), or setdefault, where it is not known which key that is."""
@@ -260,8 +260,8 @@ class CallRules(NumberRules):
         match value:
             case Vector(extra=None):
                 return self.counted(value.axis, 1, PairedNumber(True, Span(Fraction(1), Fraction(1)), whole=True))
-            case Vector():
-                change = Fraction(1 if value.extra[0] else -1)
+            case Vector(extra=(second, _)):
+                change = Fraction(1 if second else -1)
                 return PairedNumber(True, AT_LEAST_0, Span(change, change), True, axis=value.axis)
             case NormedVector():
                 return PairedNumber(True, AT_LEAST_0, whole=True, axis=value.axis)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.verify.coupled import arithmetic
-from dpaudit.verify.coupled.executor import MISSING, TOTAL, OtherKind, TreeExecutor
+from dpaudit.verify.coupled.executor import MISSING, TOTAL, OtherKind, RaisedAlike, TreeExecutor
 from dpaudit.verify.coupled.noise import EntryAxis, Rng
 from dpaudit.verify.coupled.numeric import NumberRules
 from dpaudit.verify.coupled.rules import ANY
@@ -80,6 +80,7 @@ CHANGES = names("append extend insert pop add update setdefault reverse clear") 
 IN_PLACE = CHANGES | names("remove sort discard fill put itemset partition popitem")
 SAME_ARRAY = names("asarray ravel atleast_1d reshape")  # of an array: itself, or a view of it
 TYPES = {"int": int, "float": float, "bool": bool, "numpy.float64": np.float64, "numpy.int64": np.int64}
+ANSWERS = "give a list of answers, or an adjacency of records"
 PARTS: dict[str, Callable[[Any, Any], Any]] = {
     "items": lambda key, value: (key, value),
     "keys": lambda key, value: key,
@@ -211,16 +212,28 @@ class CallRules(NumberRules):
 
     def of_container(self, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Methods of lists, dictionaries and sets, with whatever is in them."""
-        if isinstance(owner, dict) and name in ("get", "setdefault", "pop") and args and not is_plain(args[0]):
-            return self.of_unknown_key(owner, name, *args)
+        several = any(isinstance(each, Rest | Own) for each in owner)  # more than are written out here
+        if name in ("get", "setdefault", "pop") and (several or args and not is_plain(args[0])):
+            if isinstance(owner, list) or not args:
+                return self.refused(name)
+            if not is_plain(args[0]) or not self.run.plain(owner.__contains__, args[0]):
+                return self.of_unknown_key(owner, name, *args)
         if isinstance(owner, set) and not is_plain(args):
             raise self.run.refusal("a set of values that are not known", "use a list")
+        if isinstance(owner, list) and name == "remove" and not is_plain(args):
+            if self.single is not None or len(args) != 1 or not is_same(self.look(args)):
+                return self.refused(name)
+            place = self.run.choose(len(owner) + 1)  # the first that is equal to it is any of them, or none
+            if place == len(owner):
+                raise RaisedAlike("ValueError")
+            del owner[place]
+            return None
         if isinstance(owner, list) and name == "extend" and len(args) == 1:
             owner.extend(self.run.known_items(args[0]))
             return None
         if name in ("index", "count") and not (is_plain(owner) and is_plain(args)):
             return self.by_rule(name, [owner, *args], kwargs)
-        if name in PARTS and any(isinstance(key, Rest | Own) for key in owner):
+        if name in PARTS and several:
             return replace(self.of_keys(owner, PARTS[name]), axis=KeyAxis())
         found = self.run.plain(self.run.plain(getattr, owner, name), *args, **kwargs)
         return self.run.plain(list, found) if isinstance(found, MappingView) else found
@@ -228,10 +241,11 @@ class CallRules(NumberRules):
     def of_unknown_key(self, owner: dict[Any, Any], name: str, index: Any, default: Any = None) -> Any:
         """owner.get(index, default), or setdefault, where it is not known which key that is."""
         key = self.key(owner, index)
-        if is_plain(key) and name != "pop":
+        if is_plain(key) and not is_plain(index) and name != "pop":
             return owner.get(key, default) if name == "get" else owner.setdefault(key, default)
-        others = [owner[each] for each in self.others(owner)]
-        if name == "pop" or not is_same([index, *others, default]) or holds(others):
+        others = list(owner.values())
+        own = any(isinstance(each, Own) for each in owner)  # a key of one run, which the other may not have
+        if name == "pop" or own or not is_same([index, *others, default]) or holds(others):
             return self.refused(name)
         if isinstance(default, list | dict | set | KnownArray) and self.run.names_of(default):
             raise self.run.refusal("a default that has a name", "write it where it stands")
@@ -266,8 +280,7 @@ class CallRules(NumberRules):
             case NormedVector():
                 return PairedNumber(True, AT_LEAST_0, whole=True, axis=value.axis)
             case PairedNumber():
-                cure = "give a list of answers, or an adjacency of records"
-                raise OtherKind(self.run.line, "the length of one number", cure)
+                raise OtherKind(self.run.line, "the length of one number", ANSWERS)
             case dict() if any(isinstance(each, Rest | Own) for each in value):
                 change = Fraction(sum(1 if each.second else -1 for each in value.values() if isinstance(each, Only)))
                 return PairedNumber(True, AT_LEAST_0, Span(change, change), True)
@@ -367,8 +380,7 @@ class CallRules(NumberRules):
             case Vector():
                 return replace(found, array=True, fresh=False)
             case PairedNumber():
-                cure = "give a list of answers, or an adjacency of records"
-                raise OtherKind(self.run.line, "an array of one number", cure)
+                raise OtherKind(self.run.line, "an array of one number", ANSWERS)
             case KnownArray():
                 return KnownArray(list(found.items), kind=found.kind)
             case list():

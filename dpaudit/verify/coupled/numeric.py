@@ -1,0 +1,466 @@
+"""Numbers of two runs in Python's and numpy's functions: entry by entry, sums, the largest, orders and norms."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import itertools
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpaudit.verify.coupled import arithmetic
+from dpaudit.verify.coupled.noise import terms_of
+from dpaudit.verify.coupled.rules import ValueRules
+from dpaudit.verify.coupled.values import (
+    ALL,
+    AT_LEAST_0,
+    STILL,
+    DrawnVector,
+    EntryIndex,
+    FreshNoise,
+    Function,
+    KnownArray,
+    Noisy,
+    NoisyVector,
+    Norm,
+    NormedVector,
+    Order,
+    PairedNumber,
+    PairedTruth,
+    Record,
+    Replaced,
+    Span,
+    UnknownValue,
+    Vector,
+    holds,
+    is_number,
+    is_plain,
+    is_same,
+    number_of,
+)
+
+ARRAYS = KnownArray | Vector | NoisyVector | DrawnVector | np.ndarray
+OF_NUMBER: dict[str, Callable[[PairedNumber], PairedNumber]] = {
+    "abs": arithmetic.absolute,
+    "round": functools.partial(arithmetic.whole_steps, to_even=True),
+    "floor": arithmetic.whole_steps,
+    "ceil": arithmetic.whole_steps,
+    "trunc": functools.partial(arithmetic.whole_steps, to_zero=True),
+    "square": functools.partial(arithmetic.power, exponent=2),
+}
+INCREASING: dict[str, Callable[[float], float]] = {"exp": math.exp, "sqrt": math.sqrt, "log": math.log}
+ALIKE = {  # names of one rule
+    "absolute": "abs",
+    "fabs": "abs",
+    "amax": "max",
+    "amin": "min",
+    "around": "round",
+    "rint": "round",
+    "fsum": "sum",
+    "power": "pow",
+    "float64": "float",
+    "int64": "int",
+    "tolist": "list",
+    **dict.fromkeys(("copy", "ravel", "flatten", "atleast_1d", "asarray"), "array"),
+}
+VARIANTS: dict[str, tuple[str, Any]] = {  # a rule, and its first argument
+    "max": ("most", max),
+    "min": ("most", min),
+    "maximum": ("either", max),
+    "minimum": ("either", min),
+    "argmax": ("place", max),
+    "argmin": ("place", min),
+    "all": ("truths", True),
+    "any": ("truths", False),
+}
+
+
+class NumberRules(ValueRules):
+    """Functions of numbers: the rule for a function `name` is the method `_name_of`, or a row of a table above."""
+
+    def by_rule(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """A call with something unknown in it."""
+        name = ALIKE.get(name, name)
+        found: Any = NotImplemented
+        if name in OF_NUMBER or name in INCREASING:
+            found = self.of_number(name, *args) if len(args) == 1 and not kwargs else NotImplemented
+        else:
+            rule, *first = VARIANTS.get(name, (name,))
+            method = getattr(self, f"_{rule}_of".replace(".", "_"), None)
+            if method is not None and takes(method, (*first, *args), kwargs):
+                found = method(*first, *args, **kwargs)
+        if found is not NotImplemented:
+            return found
+        looked = [self.look(each) for each in (*args, *kwargs.values())]
+        if any(map(holds, looked)) or name in ("max", "min") and holds(looked):
+            raise self.run.refusal(f"`{name}` of containers", "use numbers")
+        own = any(isinstance(each, Function) and each.node is not None for each in looked)
+        return UnknownValue() if self.single is None and not own and is_same(looked) else self.refused(name)
+
+    def refused(self, name: str) -> Any:
+        """A function of data without noise that no rule covers."""
+        cure = "add noise first, or use sums, means, clips and counts"
+        raise self.run.refusal(f"`{name}` of data without noise", cure)
+
+    # --- of one number, or two ------------------------------------------------------------------------------------
+
+    def of_number(self, name: str, value: Any) -> Any:
+        """A function of one number, entry by entry on arrays."""
+        if isinstance(value, ARRAYS | list | tuple):
+            return self.elementwise(lambda one, _: self.by_rule(name, [one], {}), value, 0)
+        if isinstance(value, Replaced):
+            return self.both(lambda one: self.by_rule(name, [one], {}), value)
+        number = self.number(value)
+        if number is None:
+            return NotImplemented
+        if name in INCREASING:
+            return self.increasing(name, number)
+        found = OF_NUMBER[name](number)
+        return replace(found, size_of=value) if name == "abs" and isinstance(value, Record) else found
+
+    def increasing(self, name: str, number: PairedNumber) -> Any:
+        """exp, sqrt or log of a number; what may raise must do so in both runs."""
+        known, low = number.same and self.single is None, number.span.low
+        if name == "exp":
+            if number.span.high > 700 and not known:
+                raise self.run.refusal("exp of what may overflow", "subtract the largest first")
+            return replace(arithmetic.monotone(number, math.exp), log=number)
+        if low < 0 or name == "log" and low == 0:
+            return UnknownValue() if known else self.refused(name)
+        return arithmetic.monotone(number, INCREASING[name], 1 / Fraction(low) if name == "log" else math.inf)
+
+    def _int_of(self, value: Any) -> Any:
+        terms = terms_of(value)
+        if terms is not None and all(drawn.law == "geometric" and abs(f) == 1 for f, drawn in terms):
+            base = self.number(value.base) if isinstance(value, Noisy) else number_of(0)
+            if base is not None and base.whole:
+                return value
+        return self.of_number("trunc", value)
+
+    def _float_of(self, value: Any) -> Any:
+        found = self.look(value)
+        return self.numeric(found) if isinstance(found, PairedNumber | Record) else NotImplemented
+
+    def _bool_of(self, value: Any) -> Any:
+        return self.run.truth(value)
+
+    def _pow_of(self, value: Any, exponent: Any) -> Any:
+        return self.run.binary(ast.Pow(), value, exponent)
+
+    def _either_of(self, pick: Any, one: Any, two: Any) -> Any:
+        """The smaller or the larger of two, entry by entry where one is an array."""
+        function = functools.partial(self._either_of, pick)
+        if isinstance(one, ARRAYS) or isinstance(two, ARRAYS):
+            return self.elementwise(function, one, two)
+        if isinstance(one, Replaced) or isinstance(two, Replaced):
+            return self.both(function, one, two)
+        for norm, other in ((one, two), (two, one)):
+            if isinstance(norm, Norm) and is_number(other):
+                if (pick is max) is norm.inverse:
+                    return self.refused(pick.__name__)
+                return replace(norm, kept=norm.kept or (other >= 0 if norm.inverse else other > 0))
+        if is_plain((one, two)):
+            return self.run.plain(pick, one, two)
+        x, y = self.number(one), self.number(two)
+        return self.refused(pick.__name__) if x is None or y is None else arithmetic.extreme(x, y, pick)
+
+    def _clip_of(self, value: Any, a_min: Any = None, a_max: Any = None) -> Any:
+        for bound, pick in ((a_min, max), (a_max, min)):
+            value = value if bound is None else self._either_of(pick, value, bound)
+        return value
+
+    def _where_of(self, condition: Any, one: Any, two: Any) -> Any:
+        def chosen(pair: tuple[Any, Any], no: Any) -> Any:
+            truth = self.run.truth(pair[0])
+            if not isinstance(truth, PairedTruth):
+                return pair[1] if truth else no
+            if not truth.same:
+                raise self.run.refusal("np.where by data without noise", "decide by noisy or public values only")
+            return self.join(pair[1], no)
+
+        if not isinstance(condition, Vector | KnownArray | np.ndarray):
+            return NotImplemented
+        return self.elementwise(chosen, self.elementwise(lambda truth, yes: (truth, yes), condition, one), two)
+
+    # --- sums -----------------------------------------------------------------------------------------------------
+
+    def _sum_of(self, value: Any, start: Any = 0, axis: Any = None) -> Any:
+        if axis not in (None, 0):
+            return NotImplemented
+        found = self.run.items(value) if not isinstance(value, Record) else value
+        if isinstance(found, Vector) and start == 0:
+            return self.sum_of_vector(self.each(found, self.summand), axis)
+        if not isinstance(found, list):
+            return NotImplemented
+        total: Any = start
+        for each in found:
+            first = is_plain(total) and total == 0 and not isinstance(each, Replaced)
+            total = each if first else self.run.binary(ast.Add(), total, self.summand(each))
+        total = self.summand(total)
+        settled = found and not any(isinstance(each, Noisy | FreshNoise) for each in found)
+        if settled and all(map(is_power, map(self.look, found))):
+            return replace(total, summed=tuple(found), log=None, over=None)
+        return total
+
+    def summand(self, value: Any) -> Any:
+        """What is added up: True counts 1."""
+        if isinstance(value, bool):
+            return int(value)
+        return number_of(value) if isinstance(value, PairedTruth) else self.numeric(value)
+
+    def sum_of_vector(self, vector: Vector, axis: Any) -> Any:
+        """The sum of a vector's entries."""
+        usual, changed = self.many(lambda: self.look(vector.usual)), [self.look(each) for each in vector.changed]
+        second, *extra = vector.extra or (False,)
+        every = [usual, *changed, *extra]
+        if any(isinstance(each, NormedVector) for each in every):
+            if vector.array and axis is None:
+                raise self.run.refusal("a sum over rows and columns", "give axis=0")
+            return self.sum_of_rows(usual, changed, extra)
+        numbers = [each for each in map(number_of, every) if each is not None]
+        if (
+            len(numbers) < len(every)
+            or axis is not None
+            and vector.array
+            and not isinstance(vector.usual, PairedNumber)
+        ):
+            return self.refused("sum")
+        first = numbers[0]
+        if self.single is not None and vector.most is not None:
+            return PairedNumber(True, first.span * Span(Fraction(0), Fraction(vector.most)), whole=first.whole)
+        low = Fraction(0) if all(each.span.low >= 0 for each in numbers) else -math.inf
+        high = Fraction(0) if all(each.span.high <= 0 for each in numbers) else math.inf
+        moves = [each.moved for each in numbers[1 : 1 + len(changed)]]
+        moves += [each.span if second else -each.span for each in numbers[1 + len(changed) :]]
+        moved = functools.reduce(operator.add, moves, STILL) if first.moved == STILL else ALL
+        summed = tuple(every) if not extra and all(map(is_power, every)) else ()
+        return PairedNumber(True, Span(low, high), moved, all(each.whole for each in numbers), summed=summed)
+
+    @staticmethod
+    def sum_of_rows(usual: Any, changed: list[Any], extra: list[Any]) -> NormedVector:
+        """The sum of the rows of a table: it moves as the changed one does, and by the row of one run alone."""
+        moves = [each.moved_2 if isinstance(each, NormedVector) else math.inf for each in changed]
+        sizes = [each.size if isinstance(each, NormedVector) else math.inf for each in extra]
+        far = sum([*moves, *sizes], Fraction(0)) if is_same(usual) else math.inf
+        axis = usual.axis if isinstance(usual, NormedVector) else None
+        return NormedVector(True, math.inf, math.inf if far else Fraction(0), far, axis)
+
+    def _mean_of(self, value: Any, axis: Any = None) -> Any:
+        total, number = self.by_rule("sum", [value], {"axis": axis}), self.run.apply(Function("len"), [value], {})
+        return self.run.binary(ast.Div(), total, number)
+
+    def _cumsum_of(self, value: Any) -> Any:
+        found = self.as_array(value)
+        if not isinstance(found, KnownArray):
+            return NotImplemented
+        return KnownArray(list(itertools.accumulate(found.items, functools.partial(self.run.binary, ast.Add()))))
+
+    def _count_of(self, value: Any, wanted: Any) -> Any:
+        found = self.run.items(value)
+        if not isinstance(found, Vector):
+            return NotImplemented
+        return self._sum_of(self.each(found, lambda each: self.run.compared(ast.Eq(), each, wanted)))
+
+    def _truths_of(self, every: bool, value: Any) -> Any:
+        """Whether all, or any, of known entries are true."""
+        found = self.run.items(value)
+        if not isinstance(found, list):
+            return NotImplemented
+        truths = [self.run.truth(each) for each in found]
+        if any(each is (not every) for each in truths):
+            return not every
+        return self.decided(PairedTruth()) if any(isinstance(each, PairedTruth) for each in truths) else every
+
+    # --- the largest ----------------------------------------------------------------------------------------------
+
+    def _most_of(self, pick: Any, *values: Any, key: Any = None) -> Any:
+        """The largest or the smallest, of several or of the entries of one."""
+        if key is not None:
+            return self.most_by(pick, self.run.items(values[0]), key) if len(values) == 1 else NotImplemented
+        entries = list(values) if len(values) > 1 else self.run.items(values[0])
+        if isinstance(entries, list) and entries:
+            found = functools.reduce(functools.partial(self._either_of, pick), entries)
+            top = type(found) is PairedNumber and pick is max and len(values) == 1 < len(entries)
+            return replace(found, top=tuple(entries)) if top else found
+        if not isinstance(entries, Vector) or entries.extra is not None:
+            return NotImplemented
+        numbers = [self.many(lambda: self.number(entries.usual)), *map(self.number, entries.changed)]
+        if None in numbers:
+            return NotImplemented
+        hull = functools.reduce(operator.or_, (each.moved for each in numbers))
+        whole = all(each.whole for each in numbers)
+        return PairedNumber(True, ALL, hull, whole, top=(entries,) if pick is max else ())
+
+    def most_by(self, pick: Any, entries: Any, key: Any) -> Any:
+        """The entry for which a key function gives the most: public ones, by what has noise or is public."""
+        found, items = self.keyed(entries, key), self.keyed(entries)
+        if not found or not items or not all(isinstance(each, EntryIndex) or is_same(each) for each in items):
+            return NotImplemented
+        if isinstance(entries, list) and is_plain(found):
+            return items[found.index(self.run.plain(pick, found))]
+        if self.largest(found, smallest=pick is min):
+            return UnknownValue()
+        # the first entry of a vector stands for many
+        first = self.look(found[0]) if isinstance(entries, list) else self.many(lambda: self.look(found[0]))
+        return UnknownValue() if is_same([first, *map(self.look, found[1:])]) else NotImplemented
+
+    def keyed(self, entries: Any, key: Any = None) -> list[Any] | None:
+        """What a key function makes of each entry, of a list or a vector; None where one run has more of them."""
+        several, clock = isinstance(entries, Vector), self.clock
+        if several and entries.extra is not None or not isinstance(entries, list | Vector):
+            return None
+        items = [entries.usual, *entries.changed] if isinstance(entries, Vector) else list(entries)
+        if key is None:
+            return items
+        found = [self.run.apply(key, [each], {}) for each in items]
+        return [self.check_own(each, clock) for each in found] if several else found
+
+    def _place_of(self, pick: Any, value: Any) -> Any:
+        """The place of the largest or the smallest."""
+        entries = self.noisy_entries(value)
+        return UnknownValue() if entries is not None and self.largest(entries, smallest=pick is min) else NotImplemented
+
+    def _argsort_of(self, value: Any) -> Any:
+        entries = self.noisy_entries(value)
+        return NotImplemented if entries is None else Order(entries)
+
+    def noisy_entries(self, value: Any) -> list[Any] | None:
+        """The entries of an array, the noise of each its own and not looked at; None where one run has more of them."""
+        if not isinstance(value, NoisyVector):
+            return self.keyed(self.run.items(value))
+        base, draws = value.base, value.draws
+        if value.value is not None or draws.spent is not None or not isinstance(base, Vector) or base.extra is not None:
+            return None
+        self.used(draws, "a choice")
+        return [
+            self.made(Noisy(each, ((Fraction(1), self.made(FreshNoise(draws.law, draws.scale, draws.line))),)))
+            for each in (base.usual, *base.changed)
+        ]
+
+    def index_of_largest(self, node: ast.Call) -> Any:
+        """`v.index(max(v))`: the place of the largest, where the noise of v was not looked at; None for other calls."""
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name), attr="index"),
+                args=[ast.Call(func=ast.Name(id="max" | "min" as pick), args=[ast.Name(id=inner)], keywords=[])],
+                keywords=[],
+            ) if name == inner:
+                value = self.run.name(name)
+                found = self._place_of(VARIANTS[pick][1], value) if isinstance(value, list | Vector) else NotImplemented
+                return None if found is NotImplemented else found
+        return None
+
+    def of_order(self, order: Order, index: Any) -> Any:
+        """Some of the first or last places of an order, in it: that many are the largest."""
+        if index == slice(None, None, -1):
+            return Order(order.entries, not order.down)
+        if isinstance(index, int):
+            index = slice(None, index + 1) if index >= 0 else slice(index, None)
+        match index:
+            case slice(start=None | 0, stop=int() as times, step=None) if times >= 0:
+                first = True
+            case slice(start=int() as start, stop=None, step=None) if start < 0:
+                first, times = False, -start
+            case _:
+                raise self.run.refusal("an order of which this is taken", "take the first or the last k of it")
+        paid = self.largest(order.entries, times, smallest=first is not order.down)
+        if not paid and not is_same(self.look(order.entries)):
+            raise self.run.refusal("an order of data without noise", "add noise to each entry")
+        return UnknownValue()
+
+    # --- norms ----------------------------------------------------------------------------------------------------
+
+    def _linalg_norm_of(self, value: Any, *, axis: Any = None, keepdims: bool = False) -> Any:
+        def norm(one: Any) -> Norm:
+            moved = STILL if is_same(one) else ALL
+            return Norm(True, AT_LEAST_0, moved, of=one, column=axis is None or keepdims is True)
+
+        if isinstance(value, Vector) and axis in (1, -1):
+            return self.each(value, norm, array=True)
+        if isinstance(value, Record | PairedNumber | KnownArray) and axis is None and not isinstance(value, Norm):
+            return norm(value)
+        return NotImplemented
+
+    def binary(self, op: ast.operator, left: Any, right: Any) -> Any:
+        """left op right: what is said of norms, then of all."""
+        for norm, other in ((left, right), (right, left)):
+            if isinstance(norm, Norm) and other is norm.of:
+                return self.clipped_block(op, left, right)
+            if isinstance(norm, Norm) and not isinstance(other, Vector | KnownArray):
+                found = self.of_norm(op, norm, other, norm is left)
+                if found is not None:
+                    return found
+        if isinstance(op, ast.MatMult):
+            left, right = self.as_array(left), self.as_array(right)
+            if isinstance(left, KnownArray) and isinstance(right, KnownArray):
+                return self._sum_of(self.elementwise(functools.partial(self.run.binary, ast.Mult()), left, right))
+        for total, more in ((left, right), (right, left)):
+            added = isinstance(op, ast.Add) and isinstance(total, KnownArray) and isinstance(more, NormedVector)
+            if added and is_same(total):
+                return replace(more, size=math.inf) if self.rows_have(len(total.items), more) else None
+        return super().binary(op, left, right)
+
+    def entry(self, owner: Any, index: Any) -> Any:
+        """owner[index]: of an order, the places of some of the largest."""
+        if isinstance(owner, Order):
+            return self.of_order(owner, index)
+        if isinstance(owner, Vector) and index == (slice(None), None) and isinstance(owner.usual, Norm):
+            return self.each(owner, lambda one: replace(one, column=True))
+        return super().entry(owner, index)
+
+    def clipped_block(self, op: ast.operator, left: Any, right: Any) -> Any:
+        """A vector over a bound of its norm is no longer than that says."""
+        for norm, other in ((right, left), (left, right)):
+            if isinstance(norm, Norm) and other is norm.of and norm.column and norm.kept:
+                if isinstance(op, ast.Mult) and norm.inverse:
+                    return NormedVector(True, norm.factor, axis=self.rows)
+                if isinstance(op, ast.Div) and not norm.inverse and norm is right:
+                    return NormedVector(True, 1 / norm.factor, axis=self.rows)
+        return super().clipped_block(op, left, right)
+
+    @staticmethod
+    def of_norm(op: ast.operator, norm: Norm, other: Any, is_left: bool) -> Norm | None:
+        """A norm times, over or under a positive number, or with one added."""
+        if not is_number(other) or other < 0:
+            return None
+        by = Fraction(other)
+        match op:
+            case ast.Add() if not norm.inverse:
+                return replace(norm, kept=norm.kept or by > 0)
+            case ast.Mult() if by > 0:
+                return replace(norm, factor=norm.factor * by)
+            case ast.Div() if by > 0 and is_left:
+                return replace(norm, factor=norm.factor / by)
+            case ast.Div() if by > 0 and not norm.inverse:
+                return replace(norm, factor=by / norm.factor, inverse=True)
+        return None
+
+    def rows_have(self, number: int, block: NormedVector) -> bool:
+        """Takes it that each row has so many entries; not two numbers."""
+        if number == 1:
+            raise self.run.refusal("rows of one column", "use plain numbers")
+        if self.rows.number not in (None, number):
+            raise self.run.refusal("rows of two lengths", "use one public number of columns")
+        self.rows.number = number
+        return True
+
+
+def is_power(value: Any) -> bool:
+    """Whether a value is e to a number that is known of."""
+    return isinstance(value, PairedNumber) and value.log is not None
+
+
+def takes(function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> bool:
+    """Whether a rule has these arguments."""
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True

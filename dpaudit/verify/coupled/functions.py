@@ -389,12 +389,10 @@ class CallRules(NumberRules):
 
     def entries(self, found: list[Any]) -> KnownArray:
         """An array of these: numbers in it are numpy's, of a type that the others may decide."""
-        if any(isinstance(each, list | tuple | KnownArray | np.ndarray) for each in found):
-            raise self.run.refusal("an array of several axes", "use one for each row")
-        kind = KnownArray(found).kind
+        array: KnownArray = self.as_array(found)
         if not is_plain(found):
-            found = [number_of(each) if is_number(each) and not isinstance(each, bool) else each for each in found]
-        return KnownArray(list(found), kind=kind)
+            array.items = [number_of(each) if is_number(each) and type(each) is not bool else each for each in found]
+        return array
 
     def _astype_of(self, value: Any, dtype: Any) -> Any:
         whole = not isinstance(dtype, Function) or TYPES.get(dtype.name) not in (float, np.float64)

@@ -14,31 +14,21 @@ from typing import Any
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.claims.rounding import above
 from dpaudit.verify.coupled.cases import MOVES, LoopRules, NeighbourCase, cases
-from dpaudit.verify.coupled.executor import MOST_WAYS, NotShown, OtherKind, RaisedAlike, Script, TreeExecutor
+from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.noise import Rng, WholeAnswers
+from dpaudit.verify.coupled.operators import Split
 from dpaudit.verify.coupled.refused import check_followed
-from dpaudit.verify.coupled.rules import Listed, Split
+from dpaudit.verify.coupled.rules import Listed
 from dpaudit.verify.coupled.spent import Spending, at_most, by_sample, root_above
-from dpaudit.verify.coupled.values import is_same
+from dpaudit.verify.coupled.values import is_same, words
+from dpaudit.verify.coupled.ways import MOST_WAYS, NotShown, OtherKind, RaisedAlike, Script
 from dpaudit.verify.language.source import ReadSource
 
 MOST_SPLITS = 64
 RNG = ("rng", "random_state", "generator", "gen", "rs", "prng")
-DRAWS = frozenset(
-    [
-        "laplace",
-        "normal",
-        "gumbel",
-        "exponential",
-        "geometric",
-        "random",
-        "choice",
-        "integers",
-        "standard_normal",
-        "standard_exponential",
-        "permutation",
-        "uniform",
-    ]
+DRAWS = words(
+    "laplace normal gumbel exponential geometric random choice integers standard_normal "
+    "standard_exponential permutation uniform"
 )
 
 
@@ -80,7 +70,7 @@ class Derivation:
     ways: tuple[Way, ...]
 
     def epsilon_at(self, delta: float) -> float:
-        """The least epsilon found, rounded up, at which all ways are (epsilon, delta)-DP; infinite where there is none."""
+        """An epsilon, rounded up, at which all ways are (epsilon, delta)-DP; infinite where there is none."""
         return max(by_sample(total, chance, delta) for chance, total in self._totals().items())
 
     def _totals(self) -> dict[Fraction | None, Spending]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.verify.coupled.values import ALL, STILL, PairedNumber, PairedTruth, Span
+from dpaudit.verify.coupled.values import ALL, STILL, Bound, PairedNumber, PairedTruth, Span
 
 ZERO, ONE = Fraction(0), Fraction(1)
 UNIT = Span(-ONE, ONE)
@@ -104,9 +104,7 @@ def extreme(one: PairedNumber, two: PairedNumber, pick: Callable[[Any, Any], Any
 
 def absolute(one: PairedNumber) -> PairedNumber:
     """|one|."""
-    most, low = one.span.most, Fraction(0)
-    if one.span.low > 0 or one.span.high < 0:
-        low = min(abs(one.span.low), abs(one.span.high))  # type: ignore[assignment]
+    most, low = one.span.most, max(ZERO, one.span.low, -one.span.high)
     far = one.moved.most
     return PairedNumber(True, Span(low, most), Span(-far, far), one.whole)
 
@@ -146,7 +144,8 @@ def compare(op: ast.cmpop, one: PairedNumber, two: PairedNumber) -> bool | Paire
     same = PairedTruth(one.same and two.same)
     (low, high), (least, most) = one.span, two.span
     if not (one.whole and two.whole):  # doubles decide, so that a hair stays between the two
-        hair = max((abs(end) for end in (*one.span, *two.span) if not math.isinf(end)), default=0) * HAIR
+        ends: list[Bound] = [low, high, least, most]
+        hair = max([ZERO, *(abs(Fraction(end)) for end in ends if not math.isinf(end))]) * HAIR
         far = high + hair < least or low - hair > most
         return PairedTruth(one.same and two.same) if not far else not isinstance(op, ast.Eq) and high < least
     surely, never = {

@@ -10,6 +10,7 @@ are apart since.
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -17,10 +18,11 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.verify.coupled.executor import MISSING, Contents, NotShown, TreeExecutor, _Left
+from dpaudit.verify.coupled.executor import TreeExecutor
+from dpaudit.verify.coupled.expressions import MISSING
 from dpaudit.verify.coupled.functions import CallRules
+from dpaudit.verify.coupled.joins import ANY
 from dpaudit.verify.coupled.noise import EntryAxis, Rng
-from dpaudit.verify.coupled.rules import ANY
 from dpaudit.verify.coupled.values import (
     ALL,
     CLOCK,
@@ -28,6 +30,7 @@ from dpaudit.verify.coupled.values import (
     NEW,
     STILL,
     USER,
+    Bound,
     EntryIndex,
     FreshNoise,
     Keyed,
@@ -50,6 +53,7 @@ from dpaudit.verify.coupled.values import (
     number_of,
     parts,
 )
+from dpaudit.verify.coupled.ways import Contents, Left, NotShown
 
 UP, DOWN = Span(Fraction(0), Fraction(1)), Span(Fraction(-1), Fraction(0))
 MOVES = {"all-differ": (UP | DOWN,), "one-differs": (UP, DOWN), "up": (UP,), "down": (DOWN,)}
@@ -147,9 +151,9 @@ class LoopRules(CallRules):
         found = made(replace(entry) if isinstance(entry, PairedNumber | Record) else entry)
         if isinstance(found, PairedNumber) and found.less is not None and found.less[0].born > number:
             return replace(found, less=None)
-        if isinstance(found, Noisy) and isinstance(found.base, PairedNumber) and found.base.less is not None:
-            if found.base.less[0].born > number:
-                found.base = replace(found.base, less=None)
+        base = found.base if isinstance(found, Noisy) else None
+        if isinstance(base, PairedNumber) and base.less is not None and base.less[0].born > number:
+            found.base = replace(base, less=None)
         return found
 
     def of_any(self, generator: ast.comprehension, items: UnknownValue, element: Callable[[], Any]) -> Any:
@@ -214,7 +218,10 @@ class LoopRules(CallRules):
                 if not self.one_turn(node, items.usual):
                     return
             return
-        usual = lambda: run.turn(node, items.usual)
+
+        def usual() -> None:
+            run.turn(node, items.usual)
+
         run.endless(usual)
         for each in items.changed:
             if isinstance(each, Replaced):
@@ -230,7 +237,7 @@ class LoopRules(CallRules):
         run.block(node.orelse)
 
     def winner_loop(self, node: ast.For, items: Vector) -> bool:
-        """Whether a loop only keeps the place of the largest noisy value: `if best is None or y > best: best, w = y, i`."""
+        """Whether a loop only keeps the place of the largest noisy value: `if i == 0 or y > best: best, w = y, i`."""
         match node:
             case ast.For(
                 target=ast.Tuple(elts=[ast.Name(id=index), _]),
@@ -285,7 +292,8 @@ class LoopRules(CallRules):
             return run.value(made)
 
         for each in (items.usual, *items.changed):
-            entries.append(self.many(lambda each=each: self.check_own(self.of_entry(noise, each, items), clock)))
+            of_one = functools.partial(self.of_entry, noise, each, items)
+            entries.append(self.check_own(self.many(of_one), clock))
         if not self.largest(entries):
             return False
         run.frame[winners.pop()] = EntryIndex(True, Span(Fraction(0), math.inf), whole=True)
@@ -296,7 +304,10 @@ class LoopRules(CallRules):
     def rows_of_users(self, node: ast.For, rows: UserRows) -> None:
         """A loop over rows of users: usual ones, and one by one those of the user whom one run alone has."""
         run = self.run
-        usual = lambda: run.turn(node, Record())
+
+        def usual() -> None:
+            run.turn(node, Record())
+
         run.endless(usual)
         for _ in range(MOST_ROWS):
             if run.choose():
@@ -317,7 +328,7 @@ class LoopRules(CallRules):
         """A turn of both runs; whether the loop goes on."""
         try:
             self.run.turn(node, entry)
-        except _Left as left:
+        except Left as left:
             if left.how == "break":
                 return False
             if left.how != "continue":
@@ -367,7 +378,7 @@ class LoopRules(CallRules):
         steps += bool(most)
         if any(end.how not in ("end", "continue") for end in ends) or len(self.steps) > steps:
             raise run.refusal("a loop that one record may end", "go over all records")
-        after = ends[run.choose(len(ends))].contents
+        after: Contents = ends[run.choose(len(ends))].contents
         self.ones |= set(after) - set(before)
         return after
 
@@ -378,9 +389,9 @@ class LoopRules(CallRules):
             token = (key, slot)
             if isinstance(value, Only):
                 return value.value if value.second is second else value
-            if isinstance(value, NormedVector) or isinstance(value, KnownArray):
-                return replace(value, start=token, added=Fraction(0)) if isinstance(value, NormedVector) else value
-            if not isinstance(value, PairedNumber) or type(value) is not PairedNumber:
+            if isinstance(value, NormedVector):
+                return replace(value, start=token, added=Fraction(0))
+            if type(value) is not PairedNumber:
                 return value  # what no turn changes is known, or is no number
             return PairedNumber(True, value.span, whole=value.whole, start=token)
 
@@ -469,7 +480,7 @@ class LoopRules(CallRules):
         match node:
             case ast.While(
                 test=ast.Compare(
-                    left=ast.Call(func=ast.Attribute(attr="random"), args=[], keywords=[]) as draw,
+                    left=ast.Call(func=ast.Attribute(value=rng, attr="random"), args=[], keywords=[]),
                     ops=[ast.Lt()],
                     comparators=[p],
                 ),
@@ -482,12 +493,7 @@ class LoopRules(CallRules):
         if any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(p)):
             return False
         chance, start = run.value(p), run.frame.get(name)
-        if (
-            type(run.value(draw.func.value)) is not Rng
-            or type(start) is not int
-            or not is_number(chance)
-            or not 0 < chance < 1
-        ):  # type: ignore[attr-defined]
+        if type(run.value(rng)) is not Rng or type(start) is not int or not is_number(chance) or not 0 < chance < 1:
             return False
         drawn = self.made(FreshNoise("geometric", Fraction(chance), run.line))
         run.frame[name] = self.made(Noisy(start - 1, ((Fraction(1), drawn),)))
@@ -591,7 +597,7 @@ def _places(values: set[Any]) -> Iterator[Place]:
     others = [value for value in values if not is_number(value)]
     for value in (*numbers, *others):
         yield Place(True, value)
-    ends = [-math.inf, *map(Fraction, numbers), math.inf]
+    ends: list[Bound] = [-math.inf, *map(Fraction, numbers), math.inf]
     if numbers or not others:
         for low, high in itertools.pairwise(ends):
             yield Place(False, frozenset(values), Span(low, high))

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from dpaudit.verify.coupled import arithmetic
-from dpaudit.verify.coupled.executor import MISSING, TOTAL, OtherKind, RaisedAlike, TreeExecutor
+from dpaudit.verify.coupled.executor import TreeExecutor
+from dpaudit.verify.coupled.expressions import MISSING, TOTAL
+from dpaudit.verify.coupled.joins import ANY
 from dpaudit.verify.coupled.noise import EntryAxis, Rng
 from dpaudit.verify.coupled.numeric import NumberRules
-from dpaudit.verify.coupled.rules import ANY
 from dpaudit.verify.coupled.values import (
     AT_LEAST_0,
     STILL,
@@ -45,6 +46,7 @@ from dpaudit.verify.coupled.values import (
     number_of,
     parts,
 )
+from dpaudit.verify.coupled.ways import OtherKind, RaisedAlike
 
 
 def names(text: str) -> frozenset[str]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpaudit.base.installed import flint
 from dpaudit.results.bounds import HAIR
-from dpaudit.verify.coupled.executor import NotShown, TreeExecutor
+from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.spent import Spending
 from dpaudit.verify.coupled.values import (
     ALL,
@@ -38,7 +38,9 @@ from dpaudit.verify.coupled.values import (
     is_same,
     number_of,
     parts,
+    words,
 )
+from dpaudit.verify.coupled.ways import NotShown
 from dpaudit.verify.enclosure import BITS, ball, of_ball
 
 ONE = Fraction(1)
@@ -57,9 +59,7 @@ ARGUMENTS = {  # of numpy's Generator, in their order
     "random": ("size",),
     "uniform": ("low", "high", "size"),
 }
-FREE = frozenset(
-    {"integers", "randint", "binomial", "poisson", "permutation", "bytes", "choice", "random", "uniform", "shuffle"}
-)
+FREE = words("integers randint binomial poisson permutation bytes choice random uniform shuffle")
 
 
 class Rng(Opaque):
@@ -256,14 +256,14 @@ class NoiseLedger:
             base = bases[1]
         else:
             base = self.run.rules.binary(op, *bases)
-        terms: dict[FreshNoise, Fraction] = dict.fromkeys(
+        factors: dict[FreshNoise, Fraction] = dict.fromkeys(
             (drawn for _, drawn in (*(ours or ()), *(theirs or ()))), Fraction(0)
         )
         for factor, drawn in (*(ours or ()), *((f * sign, drawn) for f, drawn in theirs or ())):
-            terms[drawn] += factor
-        if not all(terms.values()):
+            factors[drawn] += factor
+        if not all(factors.values()):
             raise self.run.refusal("noise that is taken away again", "keep what is released noisy")
-        return self.made(Noisy(base, tuple((factor, drawn) for drawn, factor in terms.items())))
+        return self.made(Noisy(base, tuple((factor, drawn) for drawn, factor in factors.items())))
 
     # --- looking ----------------------------------------------------------------------------------------------------
 

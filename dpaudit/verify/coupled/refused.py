@@ -1,32 +1,14 @@
-"""Python that the executor does not follow, refused by the look of it: iterators kept, generators, names bound from afar."""
+"""Python that the executor does not follow, refused by the look of it: iterators that are kept, generators."""
 
 import ast
 from collections.abc import Iterator
 
-from dpaudit.verify.coupled.executor import NotShown
+from dpaudit.verify.coupled.values import words
+from dpaudit.verify.coupled.ways import NotShown
 
 ITERATORS = frozenset({"zip", "enumerate", "reversed"})
 VIEWS = frozenset({"items", "keys", "values"})
-AT_ONCE = frozenset(
-    [
-        "sum",
-        "min",
-        "max",
-        "any",
-        "all",
-        "list",
-        "tuple",
-        "sorted",
-        "set",
-        "frozenset",
-        "dict",
-        "len",
-        "zip",
-        "enumerate",
-        "reversed",
-        "fsum",
-    ]
-)
+AT_ONCE = words("sum min max any all list tuple sorted set frozenset dict len zip enumerate reversed fsum")
 
 
 def check_followed(function: ast.AST) -> None:

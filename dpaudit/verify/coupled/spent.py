@@ -30,14 +30,14 @@ HALVINGS = 60
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """The totals of a way: pure epsilon, the sum of (sensitivity/sigma)^2, of epsilon^2 of the pure steps, of deltas."""
+    """The totals of a way: pure epsilon, the sums of (sensitivity/sigma)^2, of squares of pure steps, of deltas."""
 
     pure: Fraction = Fraction(0)
     gaussian: Fraction = Fraction(0)
     squares: Fraction | float = Fraction(0)  # infinite of steps that are pure in one direction alone
     delta: Fraction = Fraction(0)
 
-    def __add__(self, other: "Spent") -> "Spent":
+    def __add__(self, other: "Spending") -> "Spending":
         return Spending(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
 
     def epsilon_at(self, delta: float) -> float:

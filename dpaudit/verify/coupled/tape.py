@@ -3,6 +3,7 @@
 What the first reader made of a program is run on the same data and draws; one difference and nothing is proved.
 """
 
+import functools
 import math
 import random
 from collections.abc import Callable, Mapping
@@ -14,9 +15,10 @@ import numpy as np
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.coupled.cases import LoopRules
-from dpaudit.verify.coupled.executor import NotShown, RaisedAlike, TreeExecutor
+from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.noise import ARGUMENTS, Rng
 from dpaudit.verify.coupled.values import KnownArray
+from dpaudit.verify.coupled.ways import NotShown, RaisedAlike
 from dpaudit.verify.language.interpreter import run
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.language.outline import OutsideLanguage
@@ -100,7 +102,7 @@ def as_plain(value: Any) -> Any:
 def check_reading(
     source: ReadSource, program: Program, data: str, rng: str, parameters: Mapping[str, Fraction]
 ) -> None:
-    """Raises `OutsideLanguage` where what was read of a program is not what its syntax tree does, in one of some runs."""
+    """Raises `OutsideLanguage` where what was read of a program is not what its syntax tree does, in some run."""
     for seed in range(READINGS):
         numbers = random.Random(seed)
         answers = [Fraction(numbers.randint(-8, 8), 4) for _ in range(numbers.choice((1, 1, 2, 3, 5, 8)))]
@@ -117,7 +119,7 @@ def check_reading(
                     program,
                     answers if program.loop is not None else answers[0],
                     parameters,
-                    lambda law, _: Fraction(other.one(law)),
+                    functools.partial(_drawn, other),
                 )
             )
         except (NotShown, InvalidSpec) as error:
@@ -127,6 +129,10 @@ def check_reading(
         if not near(ours, theirs) and not near(ours, (theirs,)):  # a choice is read as a list with one output
             what = f"a program that reads as {ours!r} and executes as {theirs!r} on {given!r}"
             raise OutsideLanguage(program.name, 1, what, "write it in plainer Python, and report this")
+
+
+def _drawn(tape: DrawTape, law: str, _: Any) -> Fraction:
+    return Fraction(tape.one(law))
 
 
 def near(one: Any, two: Any) -> bool:

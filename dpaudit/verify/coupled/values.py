@@ -21,6 +21,15 @@ import numpy as np
 Bound = Fraction | float  # a float where it is infinite
 
 
+def words(text: str) -> frozenset[str]:
+    """The names in a text.
+
+    >>> sorted(words("sum min"))
+    ['min', 'sum']
+    """
+    return frozenset(text.split())
+
+
 class Span(NamedTuple):
     """The real numbers between two bounds.
 
@@ -55,7 +64,7 @@ class Span(NamedTuple):
     @property
     def most(self) -> Bound:
         """The largest size."""
-        return max(abs(self.low), abs(self.high))
+        return max(-self.low, self.high)
 
     @property
     def width(self) -> Bound:
@@ -121,7 +130,7 @@ class PairedNumber(UnknownValue):
     whole: bool = False
     start: object = None
     offset: Span = STILL
-    less: tuple[object, Fraction] | None = None
+    less: tuple[PairedNumber, Fraction] | None = None
     alone: Span = STILL
     log: PairedNumber | None = None
     over: object = None
@@ -367,7 +376,7 @@ class NoisyVector:
 
 
 class Own(str):
-    """The name of the user whose rows one run alone has (`ME`), or the value of a record that is no public one (`NEW`)."""
+    """The user whose rows one run alone has (`ME`), or the value of a record that is no public one (`NEW`)."""
 
 
 ME, NEW = Own("the user"), Own("the value")

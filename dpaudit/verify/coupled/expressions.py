@@ -1,0 +1,523 @@
+"""Expressions of a mechanism: on plain values as Python does it, and on what is unknown by rules."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import math
+import operator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpaudit.base.quoting import clean
+from dpaudit.verify.coupled.values import (
+    ABSTRACT,
+    Function,
+    KnownArray,
+    PairedNumber,
+    PairedTruth,
+    Rest,
+    UnknownValue,
+    Vector,
+    is_plain,
+    is_same,
+    words,
+)
+from dpaudit.verify.coupled.ways import Left, NotShown, RaisedAlike, Ways
+
+MOST_DEEP = 30  # calls of helpers within one another
+BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.MatMult: operator.matmul,
+    ast.Pow: operator.pow,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+}
+UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Not: operator.not_,
+    ast.Invert: operator.invert,
+}
+ORDERS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.In: lambda left, right: left in right,
+    ast.NotIn: lambda left, right: left not in right,
+}
+PLAIN_TYPES = (int, float, str, bytes, type(None), tuple, list, dict, set, frozenset, range, slice, np.generic)
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """numpy, math, or a part of them."""
+
+    name: str
+
+
+class Expressions(Ways):
+    """The value of each expression."""
+
+    def block(self, statements: list[ast.stmt]) -> None:
+        """Executes statements."""
+        raise NotImplementedError
+
+    def assign(self, target: ast.expr, value: Any) -> None:
+        """Gives a name, some names, or an entry a value."""
+        raise NotImplementedError
+
+    def check_unchanged(self, value: Any, items: list[Any], place: int) -> None:
+        """Raises where what is iterated over has changed at a place that comes later."""
+        raise NotImplementedError
+
+    def call_definition(
+        self, node: ast.FunctionDef | ast.Lambda, args: list[Any], kwargs: dict[str, Any], outer: Any
+    ) -> Any:
+        """What a function of the source returns."""
+        if len(self.frames) > MOST_DEEP:
+            raise self.refusal("calls within calls", "write it without recursion")
+        arguments = node.args
+        if arguments.vararg or arguments.kwarg:
+            raise self.refusal("an open list of parameters", "name each parameter")
+        names = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
+        frame = dict(zip(names, args, strict=False))
+        if (
+            len(args) > len(names)
+            or set(frame) & set(kwargs)
+            or set(kwargs) - {*names, *(a.arg for a in arguments.kwonlyargs)}
+        ):
+            raise RaisedAlike("TypeError")
+        frame.update(kwargs)
+        defaults = [*zip(names[len(names) - len(arguments.defaults) :], arguments.defaults, strict=True)]
+        defaults += [
+            (a.arg, value) for a, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value
+        ]
+        for name, value in defaults:
+            if name not in frame:
+                frame[name] = ast.literal_eval(value)
+        if {*names, *(a.arg for a in arguments.kwonlyargs)} - set(frame):
+            raise RaisedAlike("TypeError")
+        frame["(outer)"] = outer
+        frame["(locals)"] = frozenset(names_bound(node))
+        frame["(others)"] = frozenset(names_given(node))
+        self.frames.append(frame)
+        depth, line = len(self.frames), self.line
+        try:
+            if isinstance(node, ast.Lambda):
+                return self.value(node.body)
+            self.block(node.body)
+            return None
+        except Left as left:
+            if left.how != "return":
+                raise
+            return left.value
+        finally:
+            del self.frames[depth - 1 :]
+            self.line = line if self.frames else self.line
+
+    def truth(self, value: Any) -> Any:
+        """Whether a value counts as true: known, or a `Truth` that both runs share."""
+        if not isinstance(value, ABSTRACT):
+            return self.plain(bool, value)
+        found = self.rules.truth(value)
+        if isinstance(found, PairedTruth) and not found.same:
+            raise self.refusal("a decision by data without noise", "decide by noisy or public values only")
+        return found
+
+    def value(self, node: ast.expr) -> Any:
+        """The value of an expression."""
+        self.step()
+        match node:
+            case ast.Constant(value=value):
+                return value
+            case ast.Name(id=name):
+                return self.name(name)
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.binary(op, self.value(left), self.value(right))
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                condition = self.truth(self.value(operand))
+                return PairedTruth(condition.same) if isinstance(condition, PairedTruth) else not condition
+            case ast.UnaryOp(op=op, operand=operand):
+                value = self.value(operand)
+                if isinstance(op, ast.Invert) and isinstance(value, bool):
+                    raise self.refusal("`~` of a truth value", "use `not`")
+                return self.plain(UNARY[type(op)], value) if is_plain(value) else self.rules.unary(op, value)
+            case ast.BoolOp(op=op, values=values):
+                return self.joint(isinstance(op, ast.And), values)
+            case ast.Compare(left=left, ops=ops, comparators=comparators):
+                return self.comparison(left, ops, comparators)
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                return self.either(self.truth(self.value(test)), lambda: self.value(body), lambda: self.value(orelse))
+            case ast.Call():
+                return self.call(node)
+            case ast.Attribute(value=owner, attr=name):
+                return self.attribute(self.value(owner), name)
+            case ast.Subscript(value=owner, slice=index):
+                return self.entry(self.value(owner), self.value(index))
+            case ast.Slice(lower=lower, upper=upper, step=step):
+                return slice(*(None if part is None else self.value(part) for part in (lower, upper, step)))
+            case ast.Tuple(elts=elts):
+                return tuple(self.several(elts))
+            case ast.List(elts=elts):
+                return self.several(elts)
+            case ast.Set(elts=elts):
+                return self.known_set(self.several(elts))
+            case ast.Dict(keys=keys, values=values):
+                if None in keys:
+                    raise self.refusal("`**` in a dictionary", "write its keys")
+                return {self.key(self.value(k)): self.value(v) for k, v in zip(keys, values, strict=True) if k}
+            case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
+                return self.comprehension(node)
+            case ast.Lambda():
+                return Function("lambda", node, self.frame)
+            case ast.JoinedStr(values=values):
+                found = [
+                    self.value(v.value) for each in values for v in ast.walk(each) if isinstance(v, ast.FormattedValue)
+                ]
+                return self.rules.text(found) if not is_plain(found) else self.formatted(node)
+            case ast.NamedExpr(target=target, value=value):
+                found = self.value(value)
+                self.assign(target, found)
+                return found
+        raise self.refusal(f"`{ast.unparse(node)}`", "write the mechanism without it")
+
+    def name(self, name: str) -> Any:
+        """What a name means: local, of the function around, of the module, or Python's own."""
+        frame: Any = self.frame
+        while frame is not None:
+            if name in frame:
+                if frame[name] is MISSING:
+                    raise self.refusal(f"`{name}` may have no value", "give it one on every way")
+                return frame[name]
+            if name in frame["(locals)"]:
+                raise RaisedAlike("UnboundLocalError")
+            frame = frame["(outer)"]
+        if name in self.constants:
+            return self.constants[name]
+        if name in self.source.functions:
+            return Function(name, self.source.functions[name])
+        if name in self.source.modules:
+            module, dot, member = self.source.modules[name].partition(".")
+            return self.member(Module(module), member) if dot else Module(module)
+        if hasattr(builtins, name):
+            return Function(name)
+        raise self.refusal(f"`{name}`", "it is no parameter, no constant and no function that was read: make it one")
+
+    def member(self, module: Module, name: str) -> Any:
+        """An attribute of numpy or math."""
+        full = f"{module.name}.{name}"
+        if full in ("numpy.random", "numpy.linalg"):
+            return Module(full)
+        value = getattr({"numpy": np, "math": math, "numpy.linalg": np.linalg}.get(module.name), name, None)
+        return (
+            value
+            if isinstance(value, int | float)
+            else Function(full.replace("math.", "numpy.") if full in SAME_IN_NUMPY else full)
+        )
+
+    def plain(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """What Python makes of plain values; its exceptions are those of both runs."""
+        try:
+            if function is operator.pow and isinstance(args[1], int) and abs(args[1]) > 10_000:
+                raise self.refusal("a power that is too large to compute", "give smaller numbers")
+            with np.errstate(all="ignore"):
+                return function(*args, **kwargs)
+        except NotShown:
+            raise
+        except (MemoryError, RecursionError) as error:
+            raise self.refusal(f"a {type(error).__name__}", "give smaller parameters") from None
+        except (TypeError, AttributeError) as error:
+            raise self.refusal(
+                f"what raises {type(error).__name__} ({clean(error, 100)})", "use values of the right type"
+            ) from None
+        except Exception as error:
+            raise RaisedAlike(type(error).__name__) from None
+
+    def binary(self, op: ast.operator, left: Any, right: Any) -> Any:
+        """left op right."""
+        if type(op) not in BINARY:
+            raise self.refusal("this operator", "write the mechanism without it")
+        if (
+            isinstance(left, bool)
+            and isinstance(right, bool)
+            and not isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor)
+        ):
+            raise self.refusal("arithmetic with two truth values", "numpy's add up otherwise: use int(...)")
+        if is_plain(left) and is_plain(right):
+            return self.plain(BINARY[type(op)], left, right)
+        if isinstance(op, ast.Add) and isinstance(left, list | tuple) and type(left) is type(right):
+            return type(left)([*left, *right])
+        return self.rules.binary(op, left, right)
+
+    def comparison(self, left: ast.expr, ops: list[ast.cmpop], comparators: list[ast.expr]) -> Any:
+        """A chain of comparisons; Python stops at the first that is false."""
+        value = self.value(left)
+        result: Any = True
+        for op, right in zip(ops, comparators, strict=True):
+            before = self.contents() if isinstance(result, PairedTruth) else None
+            other = self.value(right)
+            if before is not None and not self.rules.alike_contents(before, self.contents()):
+                raise self.refusal("a comparison that changes something", "write it as two")
+            found = self.compared(op, value, other)
+            if (
+                not isinstance(found, PairedTruth | UnknownValue)
+                and not isinstance(found, np.ndarray | KnownArray | Vector)
+                and not found
+            ):
+                return False
+            result = found if result is True else self.rules.both_true(result, found)
+            value = other
+        return result
+
+    def compared(self, op: ast.cmpop, left: Any, right: Any) -> Any:
+        """left op right."""
+        if is_plain(left) and is_plain(right):
+            return self.plain(ORDERS[type(op)], left, right)
+        if isinstance(op, ast.Is | ast.IsNot) and (left is None or right is None):
+            return (
+                isinstance(op, ast.IsNot)
+                if not isinstance(left if right is None else right, UnknownValue)
+                or isinstance(left if right is None else right, PairedNumber | PairedTruth | Vector)
+                else PairedTruth(is_same([left, right]))
+            )
+        return self.rules.compared(op, left, right)
+
+    def joint(self, every: bool, values: list[ast.expr]) -> Any:
+        """`and` and `or`: what Python evaluates of them."""
+        for place, node in enumerate(values):
+            value = self.value(node)
+            if place == len(values) - 1:
+                return value
+            condition = self.truth(value)
+            if isinstance(condition, PairedTruth):
+                rest = values[place + 1 :]
+                stop, go = (lambda: not every), (lambda rest=rest: self.truth(self.joint(every, rest)))
+                return self.either(condition, go if every else stop, stop if every else go)
+            if bool(condition) is not every:
+                return value
+        return value
+
+    def either(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+        """One of two values; what both may be, where either may be taken."""
+        if not isinstance(condition, PairedTruth):
+            return then() if condition else otherwise()
+        before = self.contents()
+        ends, spends = self.every_way(then, otherwise)
+        if not spends and all(end.how == "end" and self.rules.alike_contents(before, end.contents) for end in ends):
+            with suppress(NotShown):
+                return functools.reduce(self.rules.join, (end.value for end in ends))
+        return otherwise() if self.choose() else then()
+
+    def several(self, nodes: list[ast.expr]) -> list[Any]:
+        """The values of some expressions; a starred one gives all of its own."""
+        found: list[Any] = []
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                found += self.known_items(self.value(node.value))
+            else:
+                found.append(self.value(node))
+        return found
+
+    def known_items(self, value: Any) -> list[Any]:
+        """The entries of what is iterated over, where they can be counted."""
+        found = self.items(value)
+        if not isinstance(found, list):
+            raise self.refusal("as many entries as the data have", "use a comprehension of its own for them")
+        return found
+
+    def items(self, value: Any) -> Any:
+        """The entries of what is iterated over, as a list; or a `Vector`."""
+        if isinstance(value, ABSTRACT):
+            return self.rules.items(value)
+        if isinstance(value, set | frozenset) and len(value) > 1 and not all(type(each) is int for each in value):
+            raise self.refusal("a loop over a set, whose order is no one's", "go over sorted(...) of it")
+        return self.plain(list, value)
+
+    def key(self, value: Any) -> Any:
+        """A key of a dictionary or set."""
+        if not is_plain(value):
+            raise self.refusal("a key that is not known", "use public keys")
+        self.plain(hash, value)
+        return value
+
+    def known_set(self, values: list[Any]) -> Any:
+        """A set."""
+        return {self.key(value) for value in values}
+
+    def formatted(self, node: ast.JoinedStr) -> str:
+        """A text with plain values in it."""
+        raise self.refusal("a formatted text", "return its parts")
+
+    def comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp) -> Any:
+        """A list, set or dictionary; over the entries of a dataset a `Vector`."""
+        names = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+        first = self.value(node.generators[0].iter)
+        self.frames.append({"(outer)": self.frame, "(locals)": frozenset(names)})
+        depth = len(self.frames)
+        try:
+            found = self._generated(node, 0, first)
+        finally:
+            del self.frames[depth - 1 :]
+        match node, found:
+            case _, Vector():
+                return found
+            case ast.DictComp(), _:
+                return {self.key(key): value for key, value in found}
+            case ast.SetComp(), _:
+                return self.known_set(found)
+        return found
+
+    def _generated(self, node: Any, place: int, value: Any) -> Any:
+        generator = node.generators[place]
+        items = self.items(value)
+        last = place + 1 == len(node.generators)
+
+        def element() -> Any:
+            if isinstance(node, ast.DictComp):
+                return self.value(node.key), self.value(node.value)
+            return self.value(node.elt)
+
+        def inner() -> Any:
+            return self._generated(node, place + 1, self.value(node.generators[place + 1].iter))
+
+        if isinstance(items, Vector):
+            if not last or place or isinstance(node, ast.SetComp | ast.DictComp):
+                raise self.refusal("such a comprehension over the data", "use a list over the data alone")
+            return self.rules.comprehension(generator, items, element)
+        if isinstance(items, UnknownValue):
+            return self.rules.of_any(generator, items, element if last else inner)
+        found: list[Any] = []
+        for turn, item in enumerate(items):
+            self.check_unchanged(value, items, turn)
+            self.assign(generator.target, item)
+            kept = True
+            for test in generator.ifs:
+                condition = self.truth(self.value(test))
+                kept = not self.choose() if isinstance(condition, PairedTruth) else bool(condition)
+                if not kept:
+                    break
+            if kept:
+                more = [element()] if last else inner()
+                if isinstance(more, Vector):
+                    raise self.refusal("such a comprehension over the data", "use a list over the data alone")
+                found += more
+        return found
+
+    def call(self, node: ast.Call) -> Any:
+        """What a call returns."""
+        chosen = self.rules.index_of_largest(node)
+        if chosen is not None:
+            return chosen
+        function = self.value(node.func)
+        args = self.several(node.args)
+        if any(each.arg is None for each in node.keywords):
+            raise self.refusal("`**` in a call", "name each argument")
+        kwargs = {each.arg: self.value(each.value) for each in node.keywords if each.arg is not None}
+        self.line = node.lineno
+        return self.apply(function, args, kwargs)
+
+    def apply(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """What a function makes of its arguments."""
+        if isinstance(function, Function) and function.node is not None:
+            return self.call_definition(function.node, args, kwargs, function.frame)
+        if isinstance(function, Function):
+            return self.rules.call(self, function, args, kwargs)
+        raise self.refusal("a call of what is not known to be a function", "call a function of the module by its name")
+
+    def attribute(self, owner: Any, name: str) -> Any:
+        """owner.name."""
+        if isinstance(owner, Module):
+            return self.member(owner, name)
+        if isinstance(owner, ABSTRACT):
+            return self.rules.attribute(owner, name)
+        if isinstance(owner, np.ndarray) and name in ("T", "shape", "size", "ndim"):
+            return getattr(owner, name)
+        return Function(name, owner=owner)
+
+    def entry(self, owner: Any, index: Any) -> Any:
+        """owner[index]."""
+        if isinstance(owner, PLAIN_TYPES) and is_plain(index) and not isinstance(owner, np.ndarray):
+            if (
+                isinstance(owner, list | dict)
+                and any(isinstance(each, Rest) for each in owner)
+                and not (isinstance(owner, dict) and index in owner)
+            ):
+                return self.rules.entry(owner, index)
+            return self.plain(operator.getitem, owner, index)
+        if is_plain(owner) and is_plain(index):
+            return self.plain(operator.getitem, owner, index)
+        return self.rules.entry(owner, index)
+
+    def names_of(self, value: Any) -> int:
+        """How often a value is held by something."""
+        held = (each.values() if isinstance(each, dict) else each for _, each in self.contents().values())
+        return sum(one is value for each in held for one in each)
+
+
+def names_bound(function: ast.AST) -> Iterator[str]:
+    """The names that a function gives a value: not those of comprehensions and of functions inside it."""
+    waiting = list(ast.iter_child_nodes(function))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        if not isinstance(
+            node, ast.FunctionDef | ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+        ):
+            waiting += ast.iter_child_nodes(node)
+
+
+def names_given(function: ast.AST) -> Iterator[str]:
+    """The names whose values may have another name, or a place in a container."""
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign(targets=targets, value=ast.Name() | ast.IfExp() | ast.BoolOp() as value):
+                given = [*targets, value]
+            case ast.Assign(targets=targets, value=ast.Call(func=ast.Name(id=name), args=args)) if name not in TOTAL:
+                given = [*targets, *args]
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=more) if name not in TOTAL:
+                given = [*args, *(each.value for each in more)]
+            case ast.Call(func=ast.Attribute(attr=name), args=given) if name in GIVEN:
+                pass
+            case ast.Tuple(elts=given) | ast.List(elts=given) | ast.Dict(values=given):
+                pass
+            case ast.NamedExpr(value=value) | ast.AnnAssign(value=ast.Name() as value):
+                given = [value]
+            case _:
+                continue
+        for each in given:
+            if isinstance(each, ast.Name | ast.IfExp | ast.BoolOp | ast.Starred):
+                yield from (part.id for part in ast.walk(each) if isinstance(part, ast.Name))
+
+
+GIVEN = words("append insert extend add setdefault update asarray ravel reshape atleast_1d")
+TOTAL = words(
+    "len range enumerate zip sum min max abs round int float bool str sorted reversed list tuple dict set "
+    "frozenset any all pow divmod isinstance ord chr slice"
+)
+MISSING = object()  # of a name: without a value on some way
+SAME_IN_NUMPY = frozenset(
+    f"math.{name}"
+    for name in ("exp", "log", "sqrt", "floor", "ceil", "log1p", "expm1", "log2", "log10", "tanh", "sin", "cos")
+)

@@ -1,0 +1,542 @@
+"""Operators and comparisons on values of two runs, and what stands in the place of one another."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpaudit.verify.coupled import arithmetic
+from dpaudit.verify.coupled.expressions import ORDERS
+from dpaudit.verify.coupled.noise import NoiseLedger
+from dpaudit.verify.coupled.values import (
+    ALL,
+    AT_LEAST_0,
+    STILL,
+    DrawnVector,
+    FreshNoise,
+    Keyed,
+    KnownArray,
+    Noisy,
+    NoisyVector,
+    Norm,
+    NormedVector,
+    Own,
+    PairedNumber,
+    PairedTruth,
+    Place,
+    Record,
+    Replaced,
+    Rest,
+    Span,
+    UnknownValue,
+    Vector,
+    is_number,
+    is_plain,
+    is_same,
+    number_of,
+    parts,
+)
+from dpaudit.verify.coupled.ways import OtherKind, RaisedAlike
+
+SIZES = {ast.Lt: (True, True), ast.LtE: (False, True), ast.Gt: (False, False), ast.GtE: (True, False)}  # |x| op c
+OPPOSITE = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
+
+
+class Split(Exception):
+    """What a part of a record is compared with: the regions of records are to be told apart by it."""
+
+    def __init__(self, path: tuple[Any, ...], value: Any) -> None:
+        self.path, self.value = path, value
+
+
+class OperatorRules(NoiseLedger):
+    """What Python does with numbers, vectors and truth values that are unknown."""
+
+    single: bool | None = None  # whether only the second run does this, or only the first; None: both
+    changed_axes: dict[Any, bool]
+    facts: dict[Any, Any]
+    rows: Any = None
+
+    def rows_have(self, number: int, block: NormedVector) -> bool:
+        """Takes it that each row has so many entries; not two numbers."""
+        raise NotImplementedError
+
+    standing: dict[int, Any]  # containers in a vector, of which each stands for many
+
+    def numeric(self, value: Any) -> Any:
+        """A record's part as the number that it is taken for."""
+        if isinstance(value, Record):
+            place = self.place(value)
+            if place is None:
+                return PairedNumber()
+            if place.exactly:
+                return number_of(place.value) or self.not_number(value)
+            return PairedNumber(True, place.span)
+        return value
+
+    def not_number(self, value: Record) -> Any:
+        """A text where a number is needed raises, on the dataset that has it."""
+        raise self.run.refusal(
+            "a part of a record that is compared with texts and used as a number", "do one of the two"
+        )
+
+    def place(self, value: Record) -> Place | None:
+        """What is known of a part of the one record; None of any other record."""
+        return None if value.region is None else value.region.get(value.path, Place(False))
+
+    def number(self, value: Any) -> PairedNumber | None:
+        """A value as a number, looked at; None for what is none."""
+        found = self.look(value)
+        if isinstance(found, UnknownValue) and type(found) is UnknownValue and found.same:
+            return PairedNumber()
+        return number_of(self.numeric(found))
+
+    def binary(self, op: ast.operator, left: Any, right: Any) -> Any:
+        """left op right, where one of them is unknown."""
+        noisy = self.combined(op, left, right)
+        if noisy is not None:
+            return noisy
+        left, right = (
+            self.as_noise(left, right) if isinstance(right, NormedVector) else left,
+            self.as_noise(right, left) if isinstance(left, NormedVector) else right,
+        )
+        for one in (left, right):
+            if isinstance(one, DrawnVector) and isinstance(op, ast.Add) and one.spent is None:
+                other = right if one is left else left
+                if isinstance(other, Vector | NormedVector) and self.fits(other, one):
+                    return self.made(NoisyVector(other, one))
+        if isinstance(left, KnownArray | Vector | NoisyVector | DrawnVector) or isinstance(
+            right, KnownArray | Vector | NoisyVector | DrawnVector
+        ):
+            if any(isinstance(each, Vector) and not each.array for each in (left, right)) and not any(
+                isinstance(each, KnownArray | DrawnVector | NoisyVector) or isinstance(each, Vector) and each.array
+                for each in (left, right)
+            ):
+                raise self.run.refusal("an operation on a list", "make it an array, by np.array(...)")
+            return self.elementwise(lambda one, two: self.run.binary(op, one, two), left, right)
+        left, right = self.look(left), self.look(right)
+        if isinstance(left, NormedVector) or isinstance(right, NormedVector):
+            return self.of_block(op, left, right)
+        if isinstance(left, list | tuple | str) or isinstance(right, list | tuple | str):
+            if isinstance(op, ast.Mult) and isinstance(left, list) and isinstance(right, int):
+                return left * right
+            if is_same(left) and is_same(right):
+                return UnknownValue()
+            raise self.run.refusal("an operation on containers of data", "use numbers")
+        if isinstance(left, Keyed) or isinstance(right, Keyed):
+            raise OtherKind(self.run.line, "arithmetic with a mapping", "use its values")
+        one, two = self.number(left), self.number(right)
+        if isinstance(op, ast.Mult) and left is right and one is not None:
+            return arithmetic.power(one, 2)
+        if one is None or two is None:
+            if is_same(left) and is_same(right):
+                return UnknownValue()
+            raise self.run.refusal("arithmetic with what is no number", "use numbers")
+        scaled = self.of_lengths(op, one, two)
+        if scaled is not None:
+            return scaled
+        if (
+            one.same
+            and two.same
+            and not (one.start or two.start)
+            and self.single is None
+            and not (isinstance(op, ast.Add | ast.Sub | ast.Mult))
+        ):
+            return (
+                self.quotient(op, one, two)
+                if isinstance(op, ast.Div)
+                else PairedNumber(whole=one.whole and two.whole and not isinstance(op, ast.Pow))
+            )
+        if isinstance(op, ast.MatMult):
+            raise self.run.refusal("a product of vectors of data", "use norms and sums")
+        if type(op) in arithmetic.OPERATIONS and not isinstance(op, ast.Div):
+            return arithmetic.OPERATIONS[type(op)](one, two)
+        return self.quotient(op, one, two)
+
+    def of_lengths(self, op: ast.operator, one: PairedNumber, two: PairedNumber) -> PairedNumber | None:
+        """What a public number of records multiplies or divides; None where it does not."""
+        if isinstance(op, ast.Mult | ast.Div) and (one.count or two.count):
+            ours, theirs = one.count or (None, 0, one), two.count or (None, 0, two)
+            if None in (ours[0], theirs[0]) or ours[0] is theirs[0]:
+                power = ours[1] + (theirs[1] if isinstance(op, ast.Mult) else -theirs[1])
+                if isinstance(op, ast.Div) and theirs[2].span.low <= 0 <= theirs[2].span.high:
+                    return None
+                inner = arithmetic.OPERATIONS[type(op)](ours[2], theirs[2])
+                return self.counted(ours[0] or theirs[0], power, inner)
+        if isinstance(op, ast.Add | ast.Sub) and one.count and two.count and one.count[:2] == two.count[:2]:
+            return self.counted(*one.count[:2], arithmetic.OPERATIONS[type(op)](one.count[2], two.count[2]))
+        return None
+
+    @staticmethod
+    def counted(axis: Any, power: int, inner: PairedNumber) -> PairedNumber:
+        """inner * n^power, for the number n, at least 1, of entries along an axis."""
+        if not axis.filled:
+            return PairedNumber(True, AT_LEAST_0, whole=True, axis=axis)
+        if power == 0:
+            return inner
+        most = Span(Fraction(0), Fraction(1)) if power < 0 else Span(Fraction(1), math.inf)
+        found = PairedNumber(True, inner.span * most, inner.moved * most, inner.whole and power > 0)
+        return replace(
+            found,
+            count=(axis, power, inner),
+            axis=axis if power == 1 and inner.span == Span(Fraction(1), Fraction(1)) else None,
+        )
+
+    def quotient(self, op: ast.operator, one: PairedNumber, two: PairedNumber) -> Any:
+        """Division, whole division, remainder, power."""
+        match op:
+            case ast.Div():
+                if one.log is not None and any(one.log is getattr(each, "log", None) for each in two.summed):
+                    return replace(
+                        one,
+                        log=one.log,
+                        over=two,
+                        span=Span(Fraction(0), Fraction(1)),
+                        moved=one.moved and ALL,
+                        summed=(),
+                    )
+                try:
+                    return arithmetic.divide(one, two, self.single is not None)
+                except arithmetic.Undefined as error:
+                    raise self.run.refusal(
+                        str(error), "divide by a public or a noisy number, or keep it from 0"
+                    ) from None
+            case ast.FloorDiv() if two.span.width == 0 and two.span.low != 0:
+                return arithmetic.whole_steps(arithmetic.divide(one, two))
+            case ast.Mod() if two.span.width == 0 and two.span.low > 0:
+                return PairedNumber(
+                    one.same, Span(Fraction(0), two.span.high), STILL if one.same else ALL, one.whole and two.whole
+                )
+            case ast.Pow() if two.span.width == 0 and two.whole and 0 <= two.span.low <= 8:
+                return arithmetic.power(one, int(two.span.low))
+        raise self.run.refusal("this operation on data without noise", "use + - * and / by public numbers")
+
+    def of_block(self, op: ast.operator, left: Any, right: Any) -> Any:
+        """Sums of blocks, and a block times or over a public number."""
+        if (
+            isinstance(left, NormedVector)
+            and isinstance(right, NormedVector)
+            and isinstance(op, ast.Add | ast.Sub)
+            and left.axis is right.axis
+        ):
+            one, two = (left, right) if left.start is not None else (right, left)
+            start = None if two.start is not None or isinstance(op, ast.Sub) else one.start
+            moved = left.moved_1 + right.moved_1, left.moved_2 + right.moved_2
+            return NormedVector(True, left.size + right.size, *moved, left.axis, start, one.added + two.size)
+        by = right if isinstance(left, NormedVector) else left
+        block = left if isinstance(left, NormedVector) else right
+        if (
+            is_number(by)
+            and isinstance(op, ast.Mult | ast.Div)
+            and (by != 0 and isinstance(left, NormedVector) or isinstance(op, ast.Mult))
+        ):
+            factor = abs(Fraction(by) if isinstance(op, ast.Mult) else 1 / Fraction(by))
+            return NormedVector(True, block.size * factor, block.moved_1 * factor, block.moved_2 * factor, block.axis)
+        if (
+            not isinstance(left, Record | Norm)
+            and not isinstance(right, Record | Norm)
+            and is_same(left)
+            and is_same(right)
+        ):
+            return UnknownValue()
+        return self.clipped_block(op, left, right)
+
+    def clipped_block(self, op: ast.operator, left: Any, right: Any) -> Any:
+        """A vector over its norm, kept below a bound: see `functions`."""
+        raise self.run.refusal("this operation on a vector", "add vectors, or multiply them by public numbers")
+
+    def fits(self, vector: Vector | NormedVector, draws: DrawnVector) -> bool:
+        """Whether there is one draw for each entry."""
+        return vector.axis is draws.axis
+
+    def as_noise(self, value: Any, block: NormedVector) -> Any:
+        """An array of fresh draws of one law as the noise of a block."""
+        if (
+            isinstance(value, KnownArray)
+            and value.items
+            and all(isinstance(each, FreshNoise) and each.spent is None for each in value.items)
+        ):
+            first = value.items[0]
+            if all((each.law, each.scale) == (first.law, first.scale) for each in value.items) and self.rows_have(
+                len(value.items), block
+            ):
+                for each in value.items:
+                    self.used(each, "a vector")
+                return self.made(DrawnVector(first.law, first.scale, first.line, block.axis))
+        return value
+
+    def elementwise(self, function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+        """What a function of two makes of arrays, entry by entry."""
+        left, right = (self.as_array(each) for each in (left, right))
+        if isinstance(left, KnownArray) and isinstance(right, KnownArray):
+            if len(left.items) != len(right.items):
+                if 1 not in (len(left.items), len(right.items)):
+                    raise RaisedAlike("ValueError")
+                raise self.run.refusal("an array of one entry with a longer one", "write the one number")
+            return KnownArray([function(one, two) for one, two in zip(left.items, right.items, strict=True)])
+        if isinstance(left, Vector) and isinstance(right, Vector):
+            return self.paired(function, left, right)
+        if isinstance(left, KnownArray):
+            return KnownArray([function(one, self.scalar(right)) for one in left.items])
+        if isinstance(right, KnownArray):
+            return KnownArray([function(self.scalar(left), two) for two in right.items])
+        if not isinstance(left, Vector) and not isinstance(right, Vector):
+            return function(left, right)  # an array that was looked at whole
+        if isinstance(left, Vector):
+            return self.each(left, lambda one: function(one, self.scalar(right)), array=True, fresh=True)
+        return self.each(right, lambda two: function(self.scalar(left), two), array=True, fresh=True)
+
+    def as_array(self, value: Any) -> Any:
+        """Lists and vectors of noise as arrays."""
+        if isinstance(value, NoisyVector | DrawnVector):
+            return self.look(value)
+        if isinstance(value, np.ndarray) and value.ndim == 1 or isinstance(value, list | tuple):
+            if any(isinstance(each, list | tuple | KnownArray | np.ndarray) for each in value):
+                raise self.run.refusal("an array of several axes", "use one for each row")
+            return KnownArray(list(value))
+        return value
+
+    def scalar(self, value: Any) -> Any:
+        """What meets every entry of an array: noise would be one for all."""
+        if isinstance(value, FreshNoise | Noisy):
+            return self.look(value)
+        if isinstance(value, NormedVector | Keyed | dict | set):
+            raise self.run.refusal("an array with this", "use arrays of one form")
+        return value
+
+    def paired(self, function: Callable[[Any, Any], Any], left: Vector, right: Vector) -> Vector:
+        """Entry by entry of two vectors in step."""
+        if left.axis is not right.axis or len(left.changed) != len(right.changed):
+            raise self.run.refusal("two vectors that need not be in step", "take both from one dataset")
+        changed = tuple(self.both(function, one, two) for one, two in zip(left.changed, right.changed, strict=True))
+        extra = None
+        if left.extra is not None and right.extra is not None:
+            extra = left.extra[0], self.alone(left.extra[0], lambda: function(left.extra[1], right.extra[1]))  # type: ignore[index]
+        usual = self.many(lambda: function(left.usual, right.usual))
+        return Vector(usual=usual, changed=changed, extra=extra, axis=left.axis, array=True, fresh=True)
+
+    def both(self, function: Callable[..., Any], *values: Any) -> Any:
+        """A function of what stands in the place of one another in the two runs."""
+        if not any(isinstance(each, Replaced) for each in values):
+            return function(*values)
+        first, second = (
+            [getattr(each, side) if isinstance(each, Replaced) else each for each in values]
+            for side in ("first", "second")
+        )
+        return self.beside(self.alone(False, lambda: function(*first)), self.alone(True, lambda: function(*second)))
+
+    def alone(self, second: bool, action: Callable[[], Any]) -> Any:
+        """What one run does alone."""
+        before, self.single = self.single, second
+        try:
+            return action()
+        finally:
+            self.single = before
+
+    def beside(self, first: Any, second: Any) -> Any:
+        """One value for what the first run has and what the second."""
+        if isinstance(first, Record) or isinstance(second, Record):
+            return Replaced(False, first, second)
+        if (
+            is_plain(first)
+            and is_plain(second)
+            and type(first) is type(second)
+            and self.run.plain(operator.eq, first, second) is True
+        ):
+            return first
+        if isinstance(first, tuple) and isinstance(second, tuple) and len(first) == len(second):
+            return tuple(map(self.beside, first, second))
+        one, two = number_of(first), number_of(second)
+        if one is not None and two is not None:
+            return PairedNumber(True, one.span | two.span, two.span + -one.span, one.whole and two.whole)
+        if isinstance(first, NormedVector) and isinstance(second, NormedVector):
+            return NormedVector(False, max(first.size, second.size), math.inf, first.size + second.size, first.axis)
+        return Replaced(False, first, second)
+
+    def each(self, vector: Vector, function: Callable[[Any], Any], **more: Any) -> Vector:
+        """The vector of what a function makes of each entry."""
+
+        def entry(one: Any) -> Any:
+            return replace(one, entry_of=vector) if type(one) is PairedNumber else one
+
+        extra = vector.extra
+        if extra is not None:
+            extra = extra[0], self.alone(extra[0], lambda: function(vector.extra[1]))  # type: ignore[index]
+        changed = tuple(self.both(function, entry(each)) for each in vector.changed)
+        usual = self.many(lambda: function(entry(vector.usual)))
+        return replace(vector, usual=usual, changed=changed, extra=extra, **more)
+
+    def unary(self, op: ast.unaryop, value: Any) -> Any:
+        """op value."""
+        if isinstance(op, ast.USub):
+            return self.binary(ast.Mult(), -1, value)
+        if isinstance(op, ast.UAdd):
+            return value
+        if isinstance(op, ast.Invert) and isinstance(value, Vector):
+            return self.each(value, self.opposite, fresh=True)
+        raise self.run.refusal("this operation", "write the mechanism without it")
+
+    def opposite(self, value: Any) -> Any:
+        """Not a truth value."""
+        if not isinstance(value, bool | PairedTruth):
+            raise self.run.refusal("the opposite of what is no truth value", "compare it")
+        return PairedTruth(value.same) if isinstance(value, PairedTruth) else not value
+
+    def compared(self, op: ast.cmpop, left: Any, right: Any) -> Any:
+        """left op right."""
+        if isinstance(op, ast.In | ast.NotIn):
+            found = self.inside(left, right)
+            return found if isinstance(found, PairedTruth) or isinstance(op, ast.In) else not found
+        arrays = (KnownArray, Vector, NoisyVector, np.ndarray)
+        if isinstance(left, arrays) or isinstance(right, arrays):
+            return self.elementwise(lambda one, two: self.run.compared(op, one, two), left, right)
+        if self.single is not None:
+            found = self.by_chance(op, left, right)
+            if found is not None:
+                return found
+        left, right = self.exact(left), self.exact(right)
+        if isinstance(left, Own) is not isinstance(right, Own) and is_plain(left) and is_plain(right):
+            raise self.run.refusal("a user who is compared with a public name", "treat all users alike")
+        if is_plain(left) and is_plain(right):
+            return self.run.plain(ORDERS[type(op)], left, right)
+        for one, two, swapped in ((left, right, False), (right, left, True)):
+            if isinstance(one, PairedNumber) and one.size_of is not None and is_number(two) and type(op) in SIZES:
+                strict, inside = SIZES[type(op)] if not swapped else SIZES[OPPOSITE[type(op)]]
+                ends = (ast.Lt(), ast.Gt()) if strict else (ast.LtE(), ast.GtE())
+                found = [
+                    self.of_record(each, one.size_of, end, False) for each, end in zip(ends, (two, -two), strict=True)
+                ]
+                if not any(isinstance(each, PairedTruth) for each in found):
+                    return all(found) is inside
+            if isinstance(one, Record) and is_plain(two):
+                return self.of_record(op, one, two, swapped)
+        left, right = self.look(left), self.look(right)
+        one, two = self.number(left), self.number(right)
+        if one is not None and two is not None and not isinstance(op, ast.Is | ast.IsNot):
+            found = arithmetic.compare(op, one, two)
+            return self.decided(found) if isinstance(found, PairedTruth) else found
+        unknown, plain = (right, left) if is_plain(left) else (left, right)
+        if (
+            isinstance(op, ast.Eq | ast.NotEq)
+            and type(unknown) is PairedNumber
+            and not is_number(plain)
+            and is_plain(plain)
+        ):
+            return isinstance(op, ast.NotEq)
+        return self.decided(PairedTruth(is_same(left) and is_same(right)))
+
+    @staticmethod
+    def exact(value: Any) -> Any:
+        """A part of the one record as the value that it is known to be."""
+        place = value.region.get(value.path) if isinstance(value, Record) and value.region is not None else None
+        return place.value if place is not None and place.exactly else value
+
+    def by_chance(self, op: ast.cmpop, left: Any, right: Any) -> Any:
+        """What noise decides for an entry that one run alone has: a coin, or nearly always no."""
+        if (
+            isinstance(left, FreshNoise)
+            and left.law == "uniform"
+            and left.spent is None
+            and is_number(right)
+            and isinstance(op, ast.Lt | ast.LtE)
+        ):
+            self.look(left)
+            return PairedTruth(chance=max(Fraction(0), min(Fraction(1), Fraction(right))))
+        if isinstance(op, ast.Lt | ast.LtE):
+            op, left, right = ast.Gt(), right, left
+        if isinstance(left, Noisy) and left.value is None and is_number(right) and isinstance(op, ast.Gt | ast.GtE):
+            failing = self.tail(left, Fraction(right))
+            if failing is not None:
+                self.facts["failing"] = self.facts.get("failing", Fraction(0)) + failing
+                return False
+        return None
+
+    def decided(self, found: PairedTruth) -> PairedTruth:
+        """A decision of one run alone is its own."""
+        return PairedTruth() if self.single is not None else found
+
+    def of_record(self, op: ast.cmpop, record: Record, value: Any, swapped: bool) -> Any:
+        """A part of a record compared with a public value."""
+        if isinstance(value, float | np.floating) and math.isinf(value):
+            return self.run.plain(ORDERS[type(op)], *((value, 0) if swapped else (0, value)))
+        if record.region is None:
+            return PairedTruth()
+        if (
+            not isinstance(value, int | float | str | bool | None | np.generic)
+            or isinstance(value, float)
+            and math.isnan(value)
+        ):
+            raise self.run.refusal("a record compared with this", "compare its parts with numbers or texts")
+        place = record.region.get(record.path)
+        if place is None:
+            raise Split(record.path, value)
+        if place.exactly:
+            pair = (value, place.value) if swapped else (place.value, value)
+            return self.run.plain(ORDERS[type(op)], *pair)
+        if isinstance(op, ast.Eq | ast.NotEq):
+            if value not in place.value:
+                raise Split(record.path, value)
+            return isinstance(op, ast.NotEq)
+        if isinstance(op, ast.Is | ast.IsNot):
+            return isinstance(op, ast.IsNot)
+        if not is_number(value):
+            raise self.run.refusal("an order of records that are no numbers", "compare them by ==")
+        value = Fraction(float(value))  # type: ignore[arg-type]
+        if place.span.low < value < place.span.high:
+            raise Split(record.path, value)
+        below = place.span.high <= value
+        smaller = isinstance(op, ast.Lt | ast.LtE)
+        return (below is smaller) is not swapped
+
+    def inside(self, value: Any, container: Any) -> Any:
+        """value in container."""
+        if isinstance(container, UnknownValue | str):
+            return self.decided(PairedTruth(is_same(value) and is_same(container)))
+        found: Any = False
+        for each in self.run.known_items(container):
+            one = self.run.compared(ast.Eq(), value, each)
+            if one is True:
+                return True
+            if isinstance(one, PairedTruth):
+                found = one if found is False or not one.same else found
+        return found
+
+    def truth(self, value: Any) -> Any:
+        """Whether an unknown value counts as true."""
+        value = self.look(value)
+        match value:
+            case PairedTruth():
+                return value
+            case PairedNumber():
+                found = arithmetic.compare(ast.NotEq(), value, number_of(0))  # type: ignore[arg-type]
+                return self.decided(found) if isinstance(found, PairedTruth) else found
+            case KnownArray() if len(value.items) == 1:
+                return self.run.truth(value.items[0])
+            case KnownArray() if value.items:
+                raise RaisedAlike("ValueError")
+            case KnownArray():
+                raise self.run.refusal("the truth of an empty array", "ask for its length")
+            case list() | dict() | tuple() if not any(isinstance(each, Rest) for each in parts(value)):
+                return bool(value)
+        return self.decided(PairedTruth(is_same(value)))
+
+    def both_true(self, one: Any, two: Any) -> Any:
+        """A chain of two comparisons."""
+        if one is False or two is False:
+            return False
+        if isinstance(one, PairedTruth) and isinstance(two, PairedTruth):
+            return PairedTruth(one.same and two.same)
+        return one if isinstance(one, PairedTruth | UnknownValue) else two
+
+    def text(self, values: list[Any]) -> Any:
+        """A text made of values."""
+        if not is_same(self.look(values)):
+            raise self.run.refusal("data in a text", "add noise first")
+        return UnknownValue()

@@ -16,9 +16,9 @@ import numpy as np
 from dpaudit.verify.coupled import arithmetic
 from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.expressions import MISSING, TOTAL
+from dpaudit.verify.coupled.joins import ANY
 from dpaudit.verify.coupled.noise import EntryAxis, Rng
 from dpaudit.verify.coupled.numeric import NumberRules
-from dpaudit.verify.coupled.joins import ANY
 from dpaudit.verify.coupled.values import (
     AT_LEAST_0,
     STILL,
@@ -231,8 +231,7 @@ class CallRules(NumberRules):
             del owner[place]
             return None
         if isinstance(owner, list) and name == "extend" and len(args) == 1:
-            owner.extend(self.run.known_items(args[0]))
-            return None
+            return owner.extend(self.run.known_items(args[0]))
         if name in ("index", "count") and not (is_plain(owner) and is_plain(args)):
             return self.by_rule(name, [owner, *args], kwargs)
         if name in PARTS and several:
@@ -245,8 +244,9 @@ class CallRules(NumberRules):
         key = self.key(owner, index)
         if is_plain(key) and not is_plain(index) and name != "pop":
             return owner.get(key, default) if name == "get" else owner.setdefault(key, default)
-        others = list(owner.values())
-        own = any(isinstance(each, Own) for each in owner)  # a key of one run, which the other may not have
+        usual = any(isinstance(each, Record) for each in (index, *parts(index)))  # of a record that both runs have
+        own = not usual and any(isinstance(each, Own) for each in owner)  # else it may be a key of one run alone
+        others = [owner[each] for each in self.others(owner)] if usual else list(owner.values())
         if name == "pop" or own or not is_same([index, *others, default]) or holds(others):
             return self.refused(name)
         if isinstance(default, list | dict | set | KnownArray) and self.run.names_of(default):
@@ -333,8 +333,7 @@ class CallRules(NumberRules):
         """A public list beside the entries of a dataset."""
         if not is_same(values):
             raise self.run.refusal("data beside data", "take both from one dataset")
-        known = isinstance(values, list) and values
-        value = functools.reduce(self.join, values) if known else UnknownValue()
+        value = functools.reduce(self.join, values) if isinstance(values, list) and values else UnknownValue()
         return self.each(vector, lambda _: value)
 
     # --- rules: containers ----------------------------------------------------------------------------------------
@@ -391,12 +390,10 @@ class CallRules(NumberRules):
 
     def entries(self, found: list[Any]) -> KnownArray:
         """An array of these: numbers in it are numpy's, of a type that the others may decide."""
-        if any(isinstance(each, list | tuple | KnownArray | np.ndarray) for each in found):
-            raise self.run.refusal("an array of several axes", "use one for each row")
-        kind = KnownArray(found).kind
+        array: KnownArray = self.as_array(found)
         if not is_plain(found):
-            found = [number_of(each) if is_number(each) and not isinstance(each, bool) else each for each in found]
-        return KnownArray(list(found), kind=kind)
+            array.items = [number_of(each) if is_number(each) and type(each) is not bool else each for each in found]
+        return array
 
     def _astype_of(self, value: Any, dtype: Any) -> Any:
         whole = not isinstance(dtype, Function) or TYPES.get(dtype.name) not in (float, np.float64)

@@ -156,11 +156,9 @@ class NumberRules(ValueRules):
 
     def _either_of(self, pick: Any, one: Any, two: Any) -> Any:
         """The smaller or the larger of two, entry by entry where one is an array."""
-        function = functools.partial(self._either_of, pick)
-        if isinstance(one, ARRAYS) or isinstance(two, ARRAYS):
-            return self.elementwise(function, one, two)
-        if isinstance(one, Replaced) or isinstance(two, Replaced):
-            return self.both(function, one, two)
+        if isinstance(one, ARRAYS | Replaced) or isinstance(two, ARRAYS | Replaced):
+            several = self.elementwise if isinstance(one, ARRAYS) or isinstance(two, ARRAYS) else self.both
+            return several(functools.partial(self._either_of, pick), one, two)
         for norm, other in ((one, two), (two, one)):
             if isinstance(norm, Norm) and is_number(other):
                 if (pick is max) is norm.inverse:

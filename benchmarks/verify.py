@@ -1,18 +1,20 @@
-"""What upper bounds cost: proofs and their check, refutations, rigorous integrals, exact replay.
+"""What upper bounds cost: proofs and their check, refutations, brackets, rigorous integrals, exact replay.
 
-CPU times of one process, import excluded. Each proof, check and refutation is timed once, as a user meets it.
+CPU times of one process, import excluded. Each proof, check, refutation and bracket is timed once, as a user meets it.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 import time
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from importlib import import_module
 from typing import Any
 
-from benchmarks.programs import RIGHT, WRONG
+from benchmarks.programs import FAMILY, RIGHT, WRONG
 from benchmarks.tables import print_table
 
 ENGINES = (
@@ -31,7 +33,8 @@ def run(quick: bool) -> None:
     """Prints one line for each piece of work, with its goal; `quick` replays less."""
     for engine in ENGINES:
         import_module(engine)
-    rows = [*_proofs(), *_refutations(), *_probabilities(), _replayed(QUICK_BITS if quick else BITS)]
+    replayed = _replayed(QUICK_BITS if quick else BITS)
+    rows = [*_proofs(), *_refutations(), *_brackets(), *_probabilities(), *_pairs(32 if quick else 128), replayed]
     print_table("Verify: CPU seconds", ("work", "seconds", "goal", "", "found"), rows)
     missed = [row[0] for row in rows if row[3] == "MISSED"]
     print("\nmissed: " + ("; ".join(missed) or "none"))
@@ -73,6 +76,48 @@ def _refutations() -> list[Row]:
         found, seconds = _timed(lambda p=program, a=case.adjacency, e=epsilon, g=parameters: refute(p, a, e, g))
         words = "not refuted" if found is None else f"loss {found.loss.lower:.6g} > {epsilon}"
         rows.append(_row(f"refutation of `{case.name}`", seconds, 5.0, found is not None, words))
+    return rows
+
+
+def _brackets() -> list[Row]:
+    """Proof or reason, its check, the search of the worst pair and its loss, a refutation: all but runs."""
+    from dpaudit import bracket
+
+    rows = []
+    for case in (*RIGHT.values(), *WRONG.values()):
+        names = inspect.signature(case.function).parameters
+        values = {**GIVEN, "eps": 1.0, "T": 1 if "M" in names else 0}
+        given = {name: value for name, value in values.items() if name in names}
+        ask = partial(bracket, case.function, case.claim, adjacency=case.adjacency, parameters=given, runs=0)
+        found, seconds = _timed(ask)
+        right = found.verdict.value == ("PROVED" if case.right else "REFUTED")
+        words = f"{found.verdict.value}, epsilon in [{found.ends[0]:.6g}, {found.ends[1]:.6g}]"
+        rows.append(_row(f"bracket of `{case.name}`", seconds, 2.0, right, words))
+    return rows
+
+
+def _pairs(count: int) -> list[Row]:
+    """All outputs of so many distinct answers and of their neighbours; beside it one of them alone, on both."""
+    from dpaudit.verify.integrals import log_ratio, probability
+    from dpaudit.verify.language import read
+    from dpaudit.verify.witnesses import pair_loss
+    from dpaudit.verify.witnesses.outcomes import Outcomes
+
+    rows = []
+    first = [Fraction(7 * place % count, 3) for place in range(count)]
+    second = [answer + (-1) ** (place + 1) for place, answer in enumerate(first)]
+    for name, case, goal in (("AboveThreshold", FAMILY["lyu_1"], 2.0), ("noisy max", RIGHT["c1_noisy_max"], 5.0)):
+        program = read(case.function)
+        parameters = {
+            name: Fraction(value) for name, value in (("eps", 1), ("T", 0), ("c", 1)) if name in program.parameters
+        }
+        loss, seconds = _timed(partial(pair_loss, program, first, second, parameters))
+        events = [Outcomes(program, each, parameters).drawn(loss.worst.event) for each in (first, second)]
+        balls, alone = _timed(lambda events=events: [probability(event) for event in events])
+        ratio = log_ratio(*balls)
+        right = loss.exact and min(abs(each - loss.loss.upper) for each in (ratio.upper, -ratio.lower)) < 1e-12
+        found = f"loss {loss.loss.upper:.10g}; its event alone {alone:.4f} s"
+        rows.append(_row(f"pair of {count} distinct answers, {name}", seconds, goal, right, found))
     return rows
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from dpaudit.base.installed import flint
 from dpaudit.errors import InvalidSpec
 
-BITS = 200  # of a ball's centre: enough for sums of terms that cancel to 1e-40
+BITS = 256  # of a ball's centre, four words: enough for sums of terms that cancel to 1e-50
 LEAST, MOST = 5e-324, 1.7976931348623157e308  # the doubles next to 0 and to infinity
 SMALLEST, LARGEST = -1080, 1024  # binary sizes beyond which a number is taken for too small or too large for a double
 

@@ -17,7 +17,8 @@ from dpaudit.base.installed import flint
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.enclosure import BITS, Enclosure, as_ball, of_ball, within_one
 from dpaudit.verify.integrals import exponentials, quadrature
-from dpaudit.verify.integrals.parts import Between, Density, Event, Factor, Line, Slice, Term, parts
+from dpaudit.verify.integrals.exponentials import together
+from dpaudit.verify.integrals.parts import Between, Density, Event, Factor, Line, Slice, Term, cut
 from dpaudit.verify.integrals.quadrature import normal_tail
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "log_ratio",
     "probability",
     "summed",
+    "together",
 ]
 
 PRECISE = 48  # bits of relative accuracy that are asked for: a relative radius of 4e-15
@@ -81,17 +83,17 @@ def log_ratio(first: Any, second: Any) -> Enclosure:
 
 
 def _of_slice(each: Slice) -> Any:
-    cut = parts(each)
-    if not cut.parts:
+    within = cut(each)
+    if not within.parts:
         return flint().arb(0)
-    if cut.law is None:
-        return _precise(lambda: quadrature.value(cut))
-    if exponentials.applies(cut):
+    if each.law is None:
+        return _precise(lambda: quadrature.value(within))
+    if each.laws <= exponentials.CLOSED:
         try:
-            return _precise(lambda: exponentials.integral(cut))
+            return _precise(lambda: exponentials.integrals(within)[0])
         except exponentials.TooManyTerms:
             pass
-    return quadrature.integral(cut)
+    return quadrature.integral(each, within)
 
 
 def _precise(computed: Callable[[], Any], accuracy: int = PRECISE, most: int = MOST_BITS) -> Any:

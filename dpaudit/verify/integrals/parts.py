@@ -12,16 +12,19 @@ larger of two lines stays the larger, and every line stays on one side of 0. So 
 cannot happen is known for certain: a part where some factor is impossible is left out.
 """
 
+from bisect import bisect
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import lcm
 from typing import NamedTuple
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language.nodes import Law
+
+ZERO, ONE = Fraction(0), Fraction(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,8 @@ Factor = tuple[tuple[Term, ...], ...]  # alternatives that exclude one another, 
 class Slice:
     """An outer draw t between constant limits (None: no limit), and what must hold given t: every factor.
 
-    Law None is no outer draw: t is 0, nothing is integrated, and the limits must hold of 0.
+    Law None is no outer draw: t is 0, nothing is integrated, and the limits must hold of 0. `shift` changes nothing: in
+    t + shift, slices may look alike whose outer draws are different ones.
     """
 
     law: Law | None
@@ -85,9 +89,15 @@ class Slice:
     lower: Fraction | None
     upper: Fraction | None
     factors: tuple[Factor, ...]
+    shift: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
         _positive_scale(self.law, self.scale)
+
+    @property
+    def laws(self) -> frozenset[Law | None]:
+        """The laws of all draws in it."""
+        return frozenset((self.law, *(term.law for factor in self.factors for product in factor for term in product)))
 
 
 Event = tuple[tuple[Slice, ...], ...]  # a sum of products of independent slices; () has probability 0, ((),) has 1
@@ -105,51 +115,47 @@ BENT = ("laplace", "exponential", None)  # laws whose form changes at 0
 
 
 class Gap(NamedTuple):
-    """The probability that a draw falls between two lines; None is no limit."""
+    """The probability that a draw falls between two lines; None is no limit. Or its density at the lower one."""
 
     law: Law
     scale: int
     lower: Whole | None
     upper: Whole | None
+    density: bool = False
 
 
 CERTAIN = Gap("laplace", 1, None, None)
+Certain = tuple[tuple[Gap, ...], ...]  # a factor on one part, what is impossible left out
 
 
-class DensityAt(NamedTuple):
-    """The density of a draw at a line."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Form:
+    """What a factor comes to wherever it has one form, and a number inside there."""
 
-    law: Law
-    scale: int
-    at: Whole
-
-
-Certain = tuple[tuple[Gap | DensityAt, ...], ...]  # a factor on one part, what is impossible left out
+    certain: Certain
+    inside: int
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of the outer draw's range (None: no end), a number inside it, and the factors, each with its power."""
+    """A part of the range of t (None: no end), a number inside it, and the form of each factor; None: impossible."""
 
     left: int | None
     right: int | None
     inside: int
-    factors: tuple[tuple[Certain, int], ...]
+    forms: tuple[Form | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A slice cut into parts. All numbers are multiples of 1 / `unit`; without an outer draw the one part is 0."""
+    """Products of factors, each by the numbers of its factors with their powers, and the range of t cut into parts.
 
-    law: Law | None
-    scale: int
+    All numbers are multiples of 1 / `unit`. Of a single product only the parts are there on which it is possible.
+    """
+
+    products: tuple[Counter[int], ...]
     unit: int
     parts: tuple[Part, ...]
-
-    @property
-    def terms(self) -> Iterator[Gap | DensityAt]:
-        """Every term of every part."""
-        return (term for part in self.parts for factor, _ in part.factors for product in factor for term in product)
 
 
 class _Term(NamedTuple):
@@ -162,60 +168,77 @@ class _Term(NamedTuple):
     density: bool
 
 
-def parts(outer: Slice) -> Parts:
-    """The parts of a slice on which something is possible.
+Exact = tuple[tuple[_Term, ...], ...]  # a factor in whole numbers
 
-    >>> from dpaudit.verify.integrals.parts import Between, Line
+
+def unit_of(slices: Iterable[Slice]) -> int:
+    """In multiples of 1 over this, all numbers of some slices are whole, and so are halves of their crossings."""
+    return 4 * lcm(*(number.denominator for each in slices for number in _numbers(each)))
+
+
+def factors_of(outer: Slice, unit: int, shift: int = 0) -> tuple[Exact, ...]:
+    """What is integrated over t + shift: the density of the outer draw, its limits, then what must hold given t."""
+    own: list[Term] = [] if outer.law is None else [Density(outer.law, outer.scale, Line(1, ZERO))]
+    own += [] if outer.lower is None else [Between(None, ONE, (Line(-1, outer.lower),), ())]
+    own += [] if outer.upper is None else [Between(None, ONE, (Line(1, -outer.upper),), ())]
+    factors = (*(((each,),) for each in own), *outer.factors)
+    return tuple(tuple(tuple(_whole(term, unit, shift) for term in each) for each in factor) for factor in factors)
+
+
+def cut(outer: Slice) -> Parts:
+    """A slice cut into the parts on which something is possible.
+
     >>> half = Between("laplace", Fraction(1), (Line(1, Fraction(0)),), ())
-    >>> [(part.left, part.right) for part in parts(Slice("laplace", Fraction(2), None, None, (((half,),),))).parts]
+    >>> [(part.left, part.right) for part in cut(Slice("laplace", Fraction(2), None, None, (((half,),),))).parts]
     [(None, 0), (0, None)]
     """
-    unit = 4 * lcm(*(number.denominator for number in _numbers(outer)))  # 4: halves of crossings are whole, too
-    factors = Counter(
-        tuple(tuple(_whole(term, unit) for term in product) for product in factor) for factor in outer.factors
-    )
-    lower, upper = (None if limit is None else int(limit * unit) for limit in (outer.lower, outer.upper))
-    if outer.law == "exponential":
-        lower = 0 if lower is None else max(0, lower)
-    if outer.law is None:
-        allowed = (lower is None or lower < 0) and (upper is None or upper > 0)
-        part = _part(0, 0, 0, factors) if allowed else None
-        return Parts(None, 0, unit, () if part is None else (part,))
-    cuts = {cut for factor in factors for product in factor for term in product for cut in _cuts(term)} | {0}
-    inner = [cut for cut in sorted(cuts) if (lower is None or lower < cut) and (upper is None or cut < upper)]
-    ends = [lower, *inner, upper]
-    possible = []
+    unit = unit_of([outer])
+    return parts([factors_of(outer, unit)], unit, at_0=outer.law is None)
+
+
+def parts(products: Sequence[Sequence[Exact]], unit: int, *, at_0: bool = False) -> Parts:
+    """The parts of the range on which every factor of the products has one form; with `at_0` the one part is 0."""
+    numbers: dict[Exact, int] = {}
+    numbered = tuple(Counter(numbers.setdefault(each, len(numbers)) for each in product) for product in products)
+    cuts = [sorted({cut for product in each for term in product for cut in _cuts(term)}) for each in numbers]
+    known: dict[tuple[int, int], Form | None] = {}
+
+    def form(number: int, factor: Exact, inside: int) -> Form | None:
+        where = number, bisect(cuts[number], inside)
+        if where not in known:
+            certain = tuple(terms for each in factor if (terms := _product(each, inside)) is not None)
+            known[where] = Form(certain, inside) if certain else None
+        return known[where]
+
+    ends = [0, 0] if at_0 else [None, *sorted({0, *chain.from_iterable(cuts)}), None]
+    found = []
     for left, right in pairwise(ends):
-        if left is not None and right is not None and left >= right:
-            continue
         if left is None:
             inside = 0 if right is None else right - unit
         else:
             inside = left + unit if right is None else (left + right) // 2
-        part = _part(left, right, inside, factors)
-        if part is not None:
-            possible.append(part)
-    return Parts(outer.law, int(outer.scale * unit), unit, tuple(possible))
+        forms = tuple(form(number, factor, inside) for factor, number in numbers.items())
+        if len(products) > 1 or None not in forms:
+            found.append(Part(left, right, inside, forms))
+    return Parts(numbered, unit, tuple(found))
 
 
 def _numbers(outer: Slice) -> Iterator[Fraction]:
-    yield outer.scale if outer.law is not None else Fraction(1)
-    yield from (limit for limit in (outer.lower, outer.upper) if limit is not None)
+    yield outer.scale if outer.law is not None else ONE
+    yield from (limit for limit in (outer.lower, outer.upper, outer.shift) if limit is not None)
     for factor in outer.factors:
-        for product in factor:
-            for term in product:
-                yield term.scale if term.law is not None else Fraction(1)
-                yield from (line.at for line in ((term.at,) if isinstance(term, Density) else term.lower + term.upper))
+        for term in chain.from_iterable(factor):
+            yield term.scale if term.law is not None else ONE
+            yield from (line.at for line in ((term.at,) if isinstance(term, Density) else term.lower + term.upper))
 
 
-def _whole(term: Term, unit: int) -> _Term:
+def _whole(term: Term, unit: int, shift: int) -> _Term:
     scale = int(term.scale * unit) if term.law is not None else 0
-    if isinstance(term, Density):
-        return _Term(term.law, scale, ((term.at.slope, int(term.at.at * unit)),), (), True)
     lower, upper = (
-        tuple(dict.fromkeys((line.slope, int(line.at * unit)) for line in lines)) for lines in (term.lower, term.upper)
+        tuple(dict.fromkeys((line.slope, int(line.at * unit) - line.slope * shift) for line in lines))
+        for lines in (((term.at,), ()) if isinstance(term, Density) else (term.lower, term.upper))
     )
-    return _Term(term.law, scale, lower, upper, False)
+    return _Term(term.law, scale, lower, upper, isinstance(term, Density))
 
 
 def _cuts(term: _Term) -> Iterator[int]:
@@ -229,35 +252,9 @@ def _cuts(term: _Term) -> Iterator[int]:
                 yield (start - at) // (slope - other)
 
 
-def _part(
-    left: int | None, right: int | None, inside: int, factors: Counter[tuple[tuple[_Term, ...], ...]]
-) -> Part | None:
-    """The part with the form of every factor at a number inside; None where a factor is impossible."""
-    certain: Counter[Certain] = Counter()
-    for factor, power in factors.items():
-        possible = tuple(terms for product in factor if (terms := _product(product, inside)) is not None)
-        if not possible:
-            return None
-        certain[possible] += power
-    certain.pop(((),), None)  # what is certain is a factor of 1
-    return Part(left, right, inside, tuple(certain.items()))
-
-
-def _product(product: tuple[_Term, ...], inside: int) -> tuple[Gap | DensityAt, ...] | None:
-    forms: list[Gap | DensityAt] = []
-    for term in product:
-        if term.density:
-            ((slope, at),) = term.lower
-            if term.law is None or (term.law == "exponential" and slope * inside + at < 0):
-                return None
-            forms.append(DensityAt(term.law, term.scale, (slope, at)))
-            continue
-        gap = _gap(term, inside)
-        if gap is None:
-            return None
-        if gap.lower is not None or gap.upper is not None:
-            forms.append(gap)
-    return tuple(forms)
+def _product(product: tuple[_Term, ...], inside: int) -> tuple[Gap, ...] | None:
+    gaps = [gap for term in product if (gap := _gap(term, inside)) is not None]
+    return tuple(gap for gap in gaps if gap.lower or gap.upper) if len(gaps) == len(product) else None
 
 
 def _gap(term: _Term, inside: int) -> Gap | None:
@@ -266,6 +263,10 @@ def _gap(term: _Term, inside: int) -> Gap | None:
     upper = min(((slope * inside + at, (slope, at)) for slope, at in term.upper), default=None)
     if lower is not None and upper is not None and lower[0] >= upper[0]:
         return None
+    if term.density:
+        if term.law is None or lower is None or (term.law == "exponential" and lower[0] < 0):
+            return None
+        return Gap(term.law, term.scale, lower[1], None, True)
     if term.law in ("exponential", None):
         if upper is not None and upper[0] <= 0:
             return None
@@ -280,7 +281,7 @@ def _gap(term: _Term, inside: int) -> Gap | None:
 
 # --- terms of Laplace and exponential draws as sums of exponentials ------------------------------------------------
 
-HALF, ONE = Fraction(1, 2), Fraction(1)
+HALF = Fraction(1, 2)
 
 
 class Wave(NamedTuple):
@@ -292,32 +293,22 @@ class Wave(NamedTuple):
     scale: int
 
 
-CONSTANT = Wave(ONE, 0, 0, 1)
-
-
-def waves(term: Gap | DensityAt, inside: int, unit: int) -> tuple[Wave, ...]:
+def waves(term: Gap, inside: int, unit: int) -> tuple[Wave, ...]:
     """A term of a Laplace or exponential draw, on the part that holds `inside`.
 
     >>> waves(Gap("laplace", 4, (1, 0), None), inside=2, unit=1)  # the upper tail, e^(-t/4) / 2
     (Wave(weight=Fraction(1, 2), rate=-1, at=0, scale=4),)
     """
     half = HALF if term.law == "laplace" else ONE
-    if isinstance(term, DensityAt):
-        sign = -1 if _side(term.at, inside) > 0 or term.law == "exponential" else 1
-        return (_tail(term.at, sign, Fraction(unit, term.scale) * half, term.scale),)
-    lower, upper = (None if line is None else _side(line, inside) for line in (term.lower, term.upper))
-    tails = (term.lower, 1, -half), (term.upper, -1, -half)
-    if upper is not None and upper < 0:  # both below 0: a difference of lower tails
-        tails = (term.upper, 1, half), (term.lower, 1, -half)
+    first, second = term.lower, term.upper
+    lower, upper = (None if line is None else line[0] * inside + line[1] for line in (first, second))
+    tails: tuple[tuple[Whole | None, int, Fraction], ...]
+    if term.density:
+        tails = ((first, 1 if term.law == "laplace" and (lower or 0) <= 0 else -1, Fraction(unit, term.scale) * half),)
+    elif upper is not None and upper < 0:  # both below 0: a difference of lower tails
+        tails = (second, 1, half), (first, 1, -half)
     elif lower is not None and lower > 0:  # both above: of upper tails
-        tails = (term.lower, -1, half), (term.upper, -1, -half)
-    tail_waves = [_tail(line, sign, weight, term.scale) for line, sign, weight in tails if line is not None]
-    return tuple(tail_waves) if tails[0][2] == half else (CONSTANT, *tail_waves)
-
-
-def _side(line: Whole, inside: int) -> int:
-    return line[0] * inside + line[1]
-
-
-def _tail(line: Whole, sign: int, weight: Fraction, scale: int) -> Wave:
-    return Wave(weight, sign * line[0], sign * line[1], scale)
+        tails = (first, -1, half), (second, -1, -half)
+    else:
+        tails = ((0, 0), 1, ONE), (first, 1, -half), (second, -1, -half)
+    return tuple([Wave(weight, sign * line[0], sign * line[1], term.scale) for line, sign, weight in tails if line])

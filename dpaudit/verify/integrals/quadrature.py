@@ -9,13 +9,14 @@ numbers the form is the one that loses the fewest digits; every form is entire, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from math import ceil, prod, sqrt
 from typing import Any
 
 from dpaudit.base.installed import flint
 from dpaudit.verify.enclosure import ball
-from dpaudit.verify.integrals.parts import Certain, DensityAt, Gap, Part, Parts, Whole, waves
+from dpaudit.verify.integrals.parts import Form, Gap, Part, Parts, Slice, Whole, waves
 from dpaudit.verify.language.nodes import Law
 
 GOAL = 2.0**-56  # relative error of each part
@@ -26,12 +27,12 @@ MOST = 12_800  # of bits and of reach; beyond, the ball is what it is
 Function = Callable[[Any], Any]
 
 
-def integral(cut: Parts) -> Any:
+def integral(outer: Slice, cut: Parts) -> Any:
     """The probability of a slice as a ball: more bits where terms cancel, a longer reach where it is tiny."""
     bits, reach = BITS, REACH
     while True:
         with flint().ctx.workprec(bits):
-            body, tail = _followed(cut, reach)
+            body, tail = _followed(outer, cut, reach)
             whole = body + flint().arb(0).union(flint().arb(tail.upper()))
             tiny = body.rel_accuracy_bits() >= PRECISE or body.abs_upper() < flint().arb(2) ** (-reach)
         if whole.rel_accuracy_bits() >= PRECISE or (reach if tiny else bits) >= MOST:
@@ -39,62 +40,53 @@ def integral(cut: Parts) -> Any:
         bits, reach = (bits, 2 * reach) if tiny else (2 * bits, reach)
 
 
-def _followed(cut: Parts, reach: int) -> tuple[Any, Any]:
+def _followed(outer: Slice, cut: Parts, reach: int) -> tuple[Any, Any]:
     """The integral over a range that leaves a probability of about 2^-reach outside, and a bound on the rest."""
     arb, fmpq = flint().arb, flint().fmpq
-    assert cut.law is not None
-    # how far from 0 the outer draw is followed, in multiples of 1 / unit
-    end = cut.scale * ceil(sqrt(2 * 0.7 * reach) if cut.law == "normal" else 0.7 * reach)
+    assert outer.law is not None
+    # how far from 0 the outer draw is followed, in scales and in multiples of 1 / unit
+    scales = ceil(sqrt(2 * 0.7 * reach) if outer.law == "normal" else 0.7 * reach)
+    end = int(outer.scale * cut.unit) * scales
     total = arb(0)
     for part in cut.parts:
-        left = -end if part.left is None else max(-end, part.left)
-        right = end if part.right is None else min(end, part.right)
-        if left < right:
+        low = -end if part.left is None else max(-end, part.left)
+        high = end if part.right is None else min(end, part.right)
+        if low < high:
             function = _integrand(cut, part)
             enough = total.abs_lower() * GOAL + arb(2) ** (-4 * reach)
             area = flint().acb.integral(
                 lambda t, _, function=function: function(t),
-                arb(fmpq(left, cut.unit)),
-                arb(fmpq(right, cut.unit)),
+                arb(fmpq(low, cut.unit)),
+                arb(fmpq(high, cut.unit)),
                 rel_tol=GOAL,
                 abs_tol=enough,
             )
             total += area.real
-    at, tail = arb(fmpq(end, cut.scale)), arb(0)
-    if any(part.right is None or part.right > end for part in cut.parts):
-        tail += upper_tail(cut.law, at)
-    if any(part.left is None or part.left < -end for part in cut.parts):
-        tail += lower_tail(cut.law, at)
-    bounds = [_bound(part, cut.unit).upper() for part in cut.parts]
-    return total, tail * max(bounds, default=arb(0))
+    beyond = normal_tail(arb(scales)) if outer.law == "normal" else (-arb(scales)).exp()  # of other laws at least that
+    right = any(part.right is None or part.right > end for part in cut.parts)
+    left = any(part.left is None or part.left < -end for part in cut.parts)
+    bounds = [_bound(cut, part).upper() for part in cut.parts]
+    return total, beyond * (right + left) * max(bounds, default=arb(0))
 
 
 def value(cut: Parts) -> Any:
     """The probability of a slice without an outer draw: a product, at the current precision."""
-    total = flint().arb(0)
-    for part in cut.parts:
-        at_0 = (_of_factor(factor, part, cut.unit)(flint().arb(0)) ** power for factor, power in part.factors)
-        total += prod(at_0, start=flint().arb(1))
-    return total
+    zero = flint().arb(0)
+    return sum((_integrand(cut, part)(zero) for part in cut.parts), start=zero)
 
 
 def _integrand(cut: Parts, part: Part) -> Function:
-    """The outer density times all factors, as a function of t."""
-    arb, fmpq = flint().arb, flint().fmpq
-    assert cut.law is not None
-    law, scale = cut.law, arb(fmpq(cut.scale, cut.unit))
-    sign = -1 if law == "laplace" and part.inside < 0 else 1
-    functions = [(_of_factor(factor, part, cut.unit), power) for factor, power in part.factors]
-
-    def integrand(t: Any) -> Any:
-        outer = density(law, sign * t / scale) / scale
-        return prod((function(t) ** power for function, power in functions), start=outer)
-
-    return integrand
+    """The product of all factors, the outer density among them, as a function of t."""
+    powers = [(_of_factor(form, part, cut.unit), power) for form, power in _forms(part, cut.products[0])]
+    return lambda t: prod((function(t) ** power for function, power in powers), start=flint().arb(1))
 
 
-def _of_factor(factor: Certain, part: Part, unit: int) -> Function:
-    products = [[_of_term(term, part, unit) for term in product] for product in factor]
+def _forms(part: Part, product: Counter[int]) -> Iterator[tuple[Form, int]]:
+    return ((form, power) for number, power in product.items() if (form := part.forms[number]) is not None)
+
+
+def _of_factor(form: Form, part: Part, unit: int) -> Function:
+    products = [[_of_term(term, part, unit) for term in product] for product in form.certain]
 
     def total(t: Any) -> Any:
         return sum(prod((function(t) for function in product), start=flint().arb(1)) for product in products)
@@ -102,12 +94,12 @@ def _of_factor(factor: Certain, part: Part, unit: int) -> Function:
     return total
 
 
-def _of_term(term: Gap | DensityAt, part: Part, unit: int) -> Function:
+def _of_term(term: Gap, part: Part, unit: int) -> Function:
     if term.law in ("laplace", "exponential"):
         return _of_waves(term, part, unit)
     scale = flint().arb(flint().fmpq(term.scale, unit))
-    if isinstance(term, DensityAt):
-        at = _of_line(term.at, unit)
+    if term.density and term.lower is not None:
+        at = _of_line(term.lower, unit)
         return lambda t: density(term.law, at(t) / scale) / scale
     lower, upper = (None if line is None else _of_line(line, unit) for line in (term.lower, term.upper))
     above = term.lower is None or term.lower[0] * part.inside + term.lower[1] >= 0
@@ -116,7 +108,7 @@ def _of_term(term: Gap | DensityAt, part: Part, unit: int) -> Function:
     )
 
 
-def _of_waves(term: Gap | DensityAt, part: Part, unit: int) -> Function:
+def _of_waves(term: Gap, part: Part, unit: int) -> Function:
     exponentials = [
         (
             ball(wave.weight) * flint().arb(flint().fmpq(wave.at, wave.scale)).exp(),
@@ -136,16 +128,20 @@ def _of_line(line: Whole, unit: int) -> Function:
     return lambda t: slope * t + at
 
 
-def _bound(part: Part, unit: int) -> Any:
-    """A bound on the product of the factors of a part: probabilities are at most 1, densities have a highest value."""
+def _bound(cut: Parts, part: Part) -> Any:
+    """A bound on the product of the factors of a part, but for the outer density, which is the first of them.
+
+    Probabilities are at most 1, densities have a highest value.
+    """
     one = flint().arb(1)
 
-    def highest(terms: Iterable[Gap | DensityAt]) -> Any:
-        densities = (term for term in terms if isinstance(term, DensityAt))
-        tops = ((one if t.law == "exponential" else one / 2) * flint().fmpq(unit, t.scale) for t in densities)
+    def highest(terms: Iterable[Gap]) -> Any:
+        densities = (term for term in terms if term.density)
+        tops = ((one if t.law == "exponential" else one / 2) * flint().fmpq(cut.unit, t.scale) for t in densities)
         return prod(tops, start=one)
 
-    return prod((sum(map(highest, factor)) ** power for factor, power in part.factors), start=one)
+    given_t = _forms(part, cut.products[0] - Counter((0,)))
+    return prod((sum(map(highest, form.certain)) ** power for form, power in given_t), start=one)
 
 
 def between(law: Law, lower: Any, upper: Any, above: bool) -> Any:
@@ -181,28 +177,6 @@ def density(law: Law, at: Any) -> Any:
     if law == "gumbel":
         return (-at - (-at).exp()).exp()
     return (-at).exp() / (2 if law == "laplace" else 1)
-
-
-def upper_tail(law: Law, at: Any) -> Any:
-    """P(X > at) for a number that is not below 0.
-
-    >>> round(float(upper_tail("laplace", flint().arb(1))), 6)
-    0.18394
-    """
-    if law in ("laplace", "exponential"):
-        return density(law, at)  # the same number
-    return between(law, at, None, True)
-
-
-def lower_tail(law: Law, at: Any) -> Any:
-    """P(X < -at) for a number that is not below 0.
-
-    >>> float(lower_tail("exponential", flint().arb(1))), round(float(lower_tail("gumbel", flint().arb(1))), 6)
-    (0.0, 0.065988)
-    """
-    if law == "gumbel":
-        return _gumbel(-at)
-    return flint().arb(0) if law == "exponential" else upper_tail(law, at)
 
 
 def normal_tail(at: Any) -> Any:

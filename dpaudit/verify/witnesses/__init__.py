@@ -100,6 +100,7 @@ def _kind(pattern: Pattern) -> object:
 SMALL = 4  # answers where styles are compared
 KEPT = 4  # styles that are followed to the number of answers asked for
 CLIMBS = 2  # of the best pairs are improved step by step
+FEW = 100  # paths that are followed at once where styles are compared
 FEW_PATHS = 300  # with more, only the worst event's loss is computed at the end
 STEPS = tuple(Fraction(step) for step in ("4", "1", "1/2"))
 NOTHING = ()  # where an answer gives out nothing
@@ -259,6 +260,10 @@ class Climb(_Datasets):
 
     def outcomes(self, answers: tuple[Fraction, ...], paths: int = MOST_PATHS) -> Outcomes:
         """What is known of a dataset; no more paths are followed than the effort allows."""
+        if answers not in self.known and len(answers) <= SMALL:
+            few = Outcomes(self.program, answers, self.parameters, self.balls, FEW)
+            with contextlib.suppress(OutsideIntegrals):  # where all paths are not few, each event has its own followed
+                self.known |= {answers: few} if few.paths else {}
         return _Datasets.outcomes(self, answers, int(min(self.effort, paths)))
 
     def loss(self, place: _Place) -> float:
@@ -502,6 +507,7 @@ class _Search(_Datasets):
         """The probabilities of all events of a shape, computed once; None where the integrals cannot express one."""
         key = outcomes.answers, shape
         if key not in self.tables:
+            outcomes.together(self.events(shape))
             self.tables[key] = [self.chance(outcomes, event) for event in self.events(shape)]
         return self.tables[key]
 

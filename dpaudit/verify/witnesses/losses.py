@@ -260,8 +260,7 @@ def pair_delta(
         if closed is None:
             raise OutsideIntegrals(f"{program.name} gives out noisy numbers: its delta is no sum over outputs")
         return closed
-    events = _outputs(ours, theirs)
-    both = [(ours.probability(event), theirs.probability(event)) for event in events]
+    both = [(p, q) for _, p, q in _probabilities(ours, theirs, _outputs(ours, theirs), every=True)]
     return largest((hockey_stick(both, epsilon), hockey_stick([(q, p) for p, q in both], epsilon)))
 
 
@@ -344,9 +343,11 @@ def loss_between(ours: Outcomes, theirs: Outcomes, outputs: Iterable[Iterable[ob
 
 
 def _probabilities(
-    ours: Outcomes, theirs: Outcomes, events: Iterable[OutputEvent], *, every: bool
+    ours: Outcomes, theirs: Outcomes, events: Sequence[OutputEvent], *, every: bool
 ) -> list[tuple[OutputEvent, Any, Any]]:
     """The events with both probabilities; of a family, those that the integrals can express."""
+    for each in (ours, theirs):
+        each.together(events)
     rows: list[tuple[OutputEvent, Any, Any]] = []
     outside: OutsideIntegrals | None = None
     for event in events:

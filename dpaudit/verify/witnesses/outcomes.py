@@ -12,11 +12,13 @@ What the outer draw itself can be is computed exactly, from every lower and uppe
 nothing, the path has probability exactly 0, and it is left out. Otherwise it holds an open set of positive probability.
 """
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from dpaudit.verify import integrals
@@ -129,16 +131,19 @@ def _around(outer: int, draws: Sequence[Noise], group: Sequence[NoisySum]) -> Sl
             continue
         side = _sides(each, outer, None)
         lower, upper = _narrowed((lower, upper), (side.at, None) if side.above else (None, side.at))
-    factors: list[Factor] = []
+    factors: list[Between] = []
     for draw, sides in others.items():
         between, limits = _between(draws[draw], sides)
         if limits is None:
             return None
         lower, upper = _narrowed((lower, upper), limits)
-        factors.append(((between,),))
+        factors.append(between)
     if lower is not None and upper is not None and lower >= upper:
         return None
-    return Slice(own.law, own.scale, lower, upper, tuple(factors))
+    line = (*factors[0].lower, *factors[0].upper)[0]
+    # where it is counted from the first draw's own number, the slice of every winner looks alike
+    shift = line.slope * line.at if next(iter(others)) < outer else ZERO
+    return Slice(own.law, own.scale, lower, upper, tuple(((each,),) for each in factors), shift)
 
 
 def _between(draw: Noise, sides: Sequence[_Side]) -> tuple[Between, Limits | None]:
@@ -197,14 +202,22 @@ class Balls:
         self.effort += len(event)
         return summed(event, self._slice)
 
+    def together(self, slices: Iterable[Slice]) -> None:
+        """Computes at once what these share, for when they are asked for."""
+        new = {key: each for each in slices if (key := _key(each)) not in self._known}
+        self._known |= integrals.together(new)
+
     def _slice(self, each: Slice) -> Any:
         left_s()
-        key = (each.law, each.scale, each.lower, each.upper, frozenset(Counter(each.factors).items()))
+        key = _key(each)
         if key not in self._known:
-            laws = {each.law, *(term.law for factor in each.factors for product in factor for term in product)}
-            self.effort += max(QUADRATURE.get(law, 0) for law in laws)
+            self.effort += max(QUADRATURE.get(law, 0) for law in each.laws)
             self._known[key] = integrals.probability(((each,),))
         return self._known[key]
+
+
+def _key(each: Slice) -> tuple[Any, ...]:
+    return each.law, each.scale, each.lower, each.upper, frozenset(Counter(each.factors).items())
 
 
 class Outcomes:
@@ -223,6 +236,7 @@ class Outcomes:
         self.parameters = {**program.defaults, **rationals(parameters)}
         self.balls = balls if balls is not None else Balls()
         self.most = most  # paths
+        self._drawn: dict[OutputEvent, Event] = {}
         self._known: dict[OutputEvent, Any] = {}
 
     @cached_property
@@ -246,11 +260,25 @@ class Outcomes:
     def probability(self, event: OutputEvent) -> Any:
         """The probability of an event of outputs, as a ball."""
         if event not in self._known:
+            self._known[event] = self.balls(self.drawn(event))
+        return self._known[event]
+
+    def together(self, events: Iterable[OutputEvent]) -> None:
+        """Computes at once what the probabilities of some events share, for when they are asked for."""
+        slices: list[Slice] = []
+        for event in events:
+            with contextlib.suppress(OutsideIntegrals):
+                slices += chain.from_iterable(self.drawn(event))
+        self.balls.together(slices)
+
+    def drawn(self, event: OutputEvent) -> Event:
+        """An event of outputs as one of the draws."""
+        if event not in self._drawn:
             if "paths" in self.__dict__:  # they were followed
                 among = self.by_shape.get(event, []) if is_plain(event) else self.paths
                 needs = [(path, required(path.outputs, event)) for path in among]
                 matches = (replace(p, constraints=p.constraints + tuple(need)) for p, need in needs if need is not None)
-                self._known[event] = self.balls(event_of(matches))
+                self._drawn[event] = event_of(matches)
             else:
-                self._known[event] = self.balls(event_of(paths(self.program, self.answers, self.parameters, event)))
-        return self._known[event]
+                self._drawn[event] = event_of(paths(self.program, self.answers, self.parameters, event))
+        return self._drawn[event]

@@ -11,13 +11,14 @@ maximum was, so it is unknown there; a program that uses it in between is refuse
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.enclosure import in_short, named, rational, rationals
 from dpaudit.verify.language import nodes
+from dpaudit.verify.language.facts import parts
 from dpaudit.verify.witnesses.outputs import Anything, OutputEvent, Pattern, required, shape
 from dpaudit.verify.witnesses.states import (
     MOST_OUTPUTS,
@@ -42,6 +43,7 @@ Number = Fraction | int | float
 Numbers = Sequence[Number] | Number  # the answers; one number for a program without a loop over the data
 Parameters = Mapping[str, Number]
 
+FIXED = (nodes.Number, nodes.ProgramParameter, nodes.Arithmetical)  # of these is what has one value in all of a run
 MOST_PATHS = 20_000  # that are followed at once
 
 
@@ -71,21 +73,12 @@ def paths(
     if event is not None and not _lists(program):
         speaks = nodes.Emitted() in program.result and len(event) == len(program.result)
         prefix = event[program.result.index(nodes.Emitted())] if speaks else None
-    largest = maximum(program)
-    winners = [-1] if largest is None else [-1, *range(len(given))]
-    for winner in winners:
-        run = _Run(
-            program,
-            prefix if isinstance(prefix, tuple) else None,
-            largest,
-            winner,
-            most,
-            event is None and _lists(program),
-        )
-        for state in run.finished(start.copy()):
-            path = _path(program, state, event)
-            if path is not None:
-                yield path
+    among = prefix if isinstance(prefix, tuple) else None
+    run = _Run(program, among, maximum(program), most, event is None and _lists(program))
+    for state in run.finished(start):
+        path = _path(program, state, event)
+        if path is not None:
+            yield path
 
 
 def _lists(program: nodes.Program) -> bool:
@@ -149,12 +142,11 @@ def _result(expression: nodes.Expression, state: ConcreteRun) -> Released:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Follows all paths at once; `winner` is the index at which the running maximum is raised last (-1: never)."""
+    """Follows all paths at once, those apart at which the running maximum `largest` is raised last somewhere else."""
 
     program: nodes.Program
     prefix: Sequence[Pattern] | None
     largest: Maximum | None
-    winner: int
     most: int
     all_outputs: bool
 
@@ -184,8 +176,7 @@ class _Run:
                     raise too_many_outputs(self.program.name)
             if len(running) + len(ended) > self.most:
                 raise TooMany(f"{self.program.name} has more than {self.most} paths; give fewer answers")
-        undecided = self.largest is not None and self.winner != -1  # until the value that should win was there
-        return [state for state in ended + running if not undecided or state.best is not None]
+        return [state for state in ended + running if state.best is not None or not state.rivals]
 
     def block(self, block: nodes.Block, start: ConcreteRun) -> list[tuple[ConcreteRun, bool]]:
         running, stopped = [start], list[ConcreteRun]()
@@ -229,10 +220,14 @@ class _Run:
         return [(copy, truth) for copy, (truth, _) in zip(copies, cases, strict=True)]
 
     def drawn(self, target: str, law: nodes.Law, scale: nodes.Expression, line: int, state: ConcreteRun) -> None:
-        wide = number(scale, state, line)
-        if not wide.is_number or wide.constant < 0:
-            raise OutsideIntegrals("a scale must be a public number, at least 0", line)
-        near_enough(wide, line)
+        wide = state.scales.get(id(scale))
+        if wide is None:
+            wide = number(scale, state, line)
+            if not wide.is_number or wide.constant < 0:
+                raise OutsideIntegrals("a scale must be a public number, at least 0", line)
+            near_enough(wide, line)
+            if all(isinstance(each, FIXED) for each in parts(scale)):
+                state.scales[id(scale)] = wide
         if wide.constant == 0:  # no noise
             state.names[target] = NoisySum(Fraction(0))
             return
@@ -258,26 +253,21 @@ class _Run:
         yield state
 
     def offered(self, largest: Maximum, state: ConcreteRun) -> list[ConcreteRun]:
-        """The running maximum meets its next value: it must be less than the winner's, the winner's, or no more."""
+        """The running maximum meets its next value: that is no more than the winner, or wins, or a later one will."""
         assert state.index is not None
         line = largest.branch.line
         value = exact(number(largest.value, state, line), line)
-        if state.seen == 0 and [(True, ())] not in [splits(part, state, line) for part in largest.opening]:
-            state.rivals += (number(nodes.Variable(largest.name), state, line),)
-        state.seen += 1
         if state.best is not None:
             return _with(state, largest.above(state.best, value, strict=not largest.strict))
-        if self.winner == -1:  # never raised: the value from before the loop stays
-            return (
-                _with(state, largest.above(state.rivals[0], value, strict=not largest.strict)) if state.rivals else []
-            )
-        if state.index < self.winner:
-            state.rivals += (value,)
-            for name in largest.assigned:
-                state.names[name] = UnknownDraw()
-            return [state]
-        if state.index > self.winner:
-            return []
+        never, later = list[ConcreteRun](), list[ConcreteRun]()
+        if not state.rivals and [(True, ())] not in [splits(part, state, line) for part in largest.opening]:
+            start = number(nodes.Variable(largest.name), state, line)  # the value from before the loop may stay
+            kept = replace(state.copy(), best=start)
+            never = _with(kept, largest.above(start, value, strict=not largest.strict))
+            state.rivals = (start,)
+        if state.index + 1 < len(state.answers):
+            names = state.names | dict.fromkeys(largest.assigned, UnknownDraw())
+            later = [replace(state, names=names, rivals=(*state.rivals, value))]
         states: list[ConcreteRun] = [state]
         for rival in state.rivals:
             states = [
@@ -285,7 +275,8 @@ class _Run:
             ]
         for each in states:
             each.best = value
-        return [after for each in states for after, _ in self.block(largest.branch.then, each)]
+        here = [after for each in states for after, _ in self.block(largest.branch.then, each)]
+        return [*never, *here, *later]
 
 
 def _with(state: ConcreteRun, need: NoisySum | bool) -> list[ConcreteRun]:

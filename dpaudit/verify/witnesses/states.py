@@ -113,9 +113,9 @@ class ConcreteRun:
     draws: tuple[Noise, ...] = ()
     constraints: tuple[NoisySum, ...] = ()
     outputs: tuple[Released, ...] = ()
-    seen: int = 0  # values that the running maximum was offered
-    rivals: tuple[NoisySum, ...] = ()  # those that came before the one that wins
-    best: NoisySum | None = None  # the value that wins
+    rivals: tuple[NoisySum, ...] = ()  # values of the running maximum that came before the one that wins
+    best: NoisySum | None = None  # the value that wins, once it was there
+    scales: dict[int, NoisySum] = field(default_factory=dict)  # those that are fixed, by the id of their expression
 
     def copy(self) -> "ConcreteRun":
         """The same run, to go on by itself."""

@@ -18,6 +18,7 @@ from dpaudit.catalogue import find, rooms
 from dpaudit.catalogue.entry import Entry
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.bounds import Arithmetic, Label
+from dpaudit.verify.integrals import exponentials
 from dpaudit.verify.language import read
 from dpaudit.verify.language.nodes import Program, Symbol
 from dpaudit.verify.witnesses import OutsideIntegrals, pair_delta, pair_loss
@@ -482,6 +483,23 @@ def test_an_event_has_one_probability_whether_all_paths_were_followed_or_its_own
             own = Outcomes(program, [0, 1], parameters).probability(event)
             assert followed.probability(event).overlaps(own)
             assert followed.probability(event).is_zero() == own.is_zero()
+
+
+def test_all_outputs_of_a_run_are_integrated_together(monkeypatch: pytest.MonkeyPatch):
+    """Those of halting runs nearly all at once, those of all winners too; each is what it is by itself."""
+    together: list[int] = []
+    one = exponentials.integrals
+    monkeypatch.setattr(exponentials, "integrals", lambda cut: together.append(len(cut.products)) or one(cut))
+    for name, answers in (("lyu_1", [0, 3, -1, 2, 2, 5, 1, 0]), ("c1_noisy_max", [3, 0, -1, 2, 7, 5, 1, 4])):
+        program = read((FAMILY | PROGRAMS)[name].function)
+        parameters = {each: ONE[each] for each in program.parameters}
+        many, alone = (Outcomes(program, answers, parameters) for _ in range(2))
+        together.clear()
+        many.together(many.by_shape)
+        assert max(together) >= len(answers) - 2
+        for event in alone.by_shape:
+            assert many.probability(event).overlaps(alone.probability(event))
+            assert many.probability(event).rel_accuracy_bits() > 150
 
 
 def readable(room: str) -> Iterator[Entry]:

@@ -67,7 +67,7 @@ def _groups(constraints: Sequence[NoisySum]) -> list[list[NoisySum]]:
 
     def root(draw: int) -> int:
         while leader.setdefault(draw, draw) != draw:
-            draw = leader[draw]
+            leader[draw] = draw = leader[leader[draw]]  # the next way up is half as long
         return draw
 
     for each in constraints:

@@ -321,7 +321,7 @@ class Maximum:
 
     def above(self, more: NoisySum, less: NoisySum, *, strict: bool) -> NoisySum | bool:
         """What must be positive for one value to be above another; a truth where no draw is in it."""
-        difference = (more - less).times(Fraction(self.sign))
+        difference = more - less if self.sign == 1 else less - more
         if difference.is_number:
             return difference.constant > 0 if strict else difference.constant >= 0
         return difference

@@ -550,7 +550,10 @@ def test_the_adjacency_of_an_entry_fits_its_pair(entry: Any) -> None:
     assert word in WAYS
     assert set(WAYS[word]) == set(entry.adjacency)
     check_adjacent(*(exact_answers("data", data) for data in entry.default_pair), word)
-    assert any(word in entry.neighbours for word in ("direction", "rise", "apart", "by at most 1", "enter or leave", "differ by one"))
+    assert any(
+        word in entry.neighbours
+        for word in ("direction", "rise", "apart", "by at most 1", "enter or leave", "differ by one")
+    )
     for twin in entry.twins.values():
         assert twin.neighbours == entry.neighbours or twin.adjacency != entry.adjacency, twin.name
 

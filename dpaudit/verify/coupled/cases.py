@@ -48,9 +48,12 @@ from dpaudit.verify.coupled.values import (
     UnknownValue,
     UserRows,
     Vector,
+    copied,
+    fraction_of,
     is_number,
     is_same,
     number_of,
+    of_itself,
     parts,
 )
 from dpaudit.verify.coupled.ways import Contents, Left, NotShown
@@ -90,13 +93,17 @@ class LoopRules(CallRules):
         """The list of what is made of each entry."""
         run = self.run
 
+        perhaps = False
+
         def made(entry: Any) -> Any:
+            nonlocal perhaps
             run.assign(generator.target, entry)
             for test in generator.ifs:
                 condition = run.truth(run.value(test))
                 if isinstance(condition, PairedTruth):
                     if self.single is None:
-                        continue  # of a usual entry both runs have it, or neither
+                        perhaps = True
+                        continue  # both runs have the entry, or neither
                     condition = self.taken(condition)
                 if not condition:
                     return MISSING
@@ -108,11 +115,12 @@ class LoopRules(CallRules):
             self.check_own(self.both(lambda one: self.of_entry(made, one, items), each), clock)
             for each in items.changed
         ]
+        changed = [self.perhaps(each) for each in changed] if perhaps else changed
         extra = items.extra
         if extra is not None:
             extra = extra[0], self.alone(extra[0], lambda: made(items.extra[1]))  # type: ignore[index]
         before.pop(id(self.facts))
-        if not self.alike_contents(before, run.contents()):
+        if not self.untouched_contents(before, run.contents()):
             raise run.refusal("a comprehension that changes something", "write it as a loop")
         for each in changed:
             if isinstance(each, Replaced) and MISSING in (each.first, each.second):
@@ -138,6 +146,16 @@ class LoopRules(CallRules):
         self.stand([usual, *changed, *(extra or ())[1:]])
         return Vector(usual=usual, changed=tuple(changed), extra=extra, axis=axis, most=items.most)
 
+    def perhaps(self, value: Any) -> Any:
+        """An entry that changes, where it is not known whether it is there."""
+        if isinstance(value, PairedNumber):
+            return replace(value, moved=value.moved | STILL, less=None)
+        if isinstance(value, tuple):
+            return tuple(map(self.perhaps, value))
+        if not is_same(value):
+            raise self.run.refusal("a record that is selected by its place", "select what is made of the records")
+        return value
+
     def stand(self, value: Any) -> None:
         """Notes the containers in the entries of a vector."""
         for each in parts(value):
@@ -147,16 +165,8 @@ class LoopRules(CallRules):
 
     def of_entry(self, made: Callable[[Any], Any], entry: Any, vector: Vector) -> Any:
         """What is made of an entry, by names that are its own; what is taken from it is not that of other entries."""
-        number = next(CLOCK)
-        if type(entry) is PairedNumber:
-            entry = replace(entry, entry_of=vector)
-        found = made(replace(entry) if isinstance(entry, PairedNumber | Record) else entry)
-        if isinstance(found, PairedNumber) and found.less is not None and found.less[0].born > number:
-            return replace(found, less=None)
-        base = found.base if isinstance(found, Noisy) else None
-        if isinstance(base, PairedNumber) and base.less is not None and base.less[0].born > number:
-            found.base = replace(base, less=None)
-        return found
+        since = next(CLOCK)
+        return of_itself(made(replace(entry, entry_of=vector) if type(entry) is PairedNumber else copied(entry)), since)
 
     def of_any(self, generator: ast.comprehension, items: UnknownValue, element: Callable[[], Any]) -> Any:
         """A comprehension over entries of which nothing is known."""
@@ -169,7 +179,7 @@ class LoopRules(CallRules):
             return self.look(element())
 
         found = self.many(made)
-        if not self.alike_contents(before, run.contents()) or not is_same(found) or not items.same:
+        if not self.untouched_contents(before, run.contents()) or not is_same(found) or not items.same:
             raise run.refusal("a comprehension over what is not known", "write it over public or noisy values")
         return UnknownValue()
 
@@ -217,12 +227,12 @@ class LoopRules(CallRules):
             for _ in range(items.most):
                 if run.choose():
                     break
-                if not self.one_turn(node, items.usual):
+                if not self.one_turn(node, copied(items.usual)):
                     return
             return
 
         def usual() -> None:
-            run.turn(node, items.usual)
+            run.turn(node, copied(items.usual))
 
         run.endless(usual)
         for each in items.changed:
@@ -492,12 +502,18 @@ class LoopRules(CallRules):
             case _:
                 return False
         run = self.run
-        if any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(p)):
-            return False
+        for each in ast.walk(p):
+            calls = isinstance(each, ast.Call) and not (
+                isinstance(each.func, ast.Attribute)
+                and isinstance(each.func.value, ast.Name)
+                and each.func.value.id in run.source.modules
+            )
+            if isinstance(each, ast.Name) and each.id == name or isinstance(each, ast.Lambda | ast.NamedExpr) or calls:
+                return False
         chance, start = run.value(p), run.frame.get(name)
         if type(run.value(rng)) is not Rng or type(start) is not int or not is_number(chance) or not 0 < chance < 1:
             return False
-        drawn = self.made(FreshNoise("geometric", Fraction(chance), run.line))
+        drawn = self.made(FreshNoise("geometric", fraction_of(chance), run.line))
         run.frame[name] = self.made(Noisy(start - 1, ((Fraction(1), drawn),)))
         return True
 
@@ -607,7 +623,7 @@ def _places(values: set[Any]) -> Iterator[Place]:
     others = sorted((value for value in values if not is_number(value)), key=repr)
     for value in (*numbers, *others):
         yield Place(True, value)
-    ends: list[Bound] = [-math.inf, *map(Fraction, numbers), math.inf]
+    ends: list[Bound] = [-math.inf, *map(fraction_of, numbers), math.inf]
     if numbers or not others:
         for low, high in itertools.pairwise(ends):
             yield Place(False, frozenset(values), Span(low, high))

@@ -19,6 +19,7 @@ from dpaudit.verify.coupled.values import (
     ABSTRACT,
     Function,
     KnownArray,
+    Own,
     PairedNumber,
     PairedTruth,
     Rest,
@@ -275,7 +276,7 @@ class Expressions(Ways):
         for op, right in zip(ops, comparators, strict=True):
             before = self.contents() if isinstance(result, PairedTruth) else None
             other = self.value(right)
-            if before is not None and not self.rules.alike_contents(before, self.contents()):
+            if before is not None and not self.rules.untouched_contents(before, self.contents()):
                 raise self.refusal("a comparison that changes something", "write it as two")
             found = self.compared(op, value, other)
             if (
@@ -322,7 +323,7 @@ class Expressions(Ways):
             return then() if condition else otherwise()
         before = self.contents()
         ends, spends = self.every_way(then, otherwise)
-        if not spends and all(end.how == "end" and self.rules.alike_contents(before, end.contents) for end in ends):
+        if not spends and all(end.how == "end" and self.rules.untouched_contents(before, end.contents) for end in ends):
             with suppress(NotShown):
                 return functools.reduce(self.rules.join, (end.value for end in ends))
         return otherwise() if self.choose() else then()
@@ -350,6 +351,10 @@ class Expressions(Ways):
             return self.rules.items(value)
         if isinstance(value, set | frozenset) and len(value) > 1 and not all(type(each) is int for each in value):
             raise self.refusal("a loop over a set, whose order is no one's", "go over sorted(...) of it")
+        if isinstance(value, dict) and any(isinstance(each, Rest | Own) for each in value):
+            return self.rules.items(self.rules.of_container(value, "keys", [], {}))
+        if isinstance(value, list) and any(isinstance(each, Rest) for each in value):
+            return UnknownValue(is_same(self.rules.look(value)))  # how many there are is not known
         return self.plain(list, value)
 
     def key(self, value: Any) -> Any:

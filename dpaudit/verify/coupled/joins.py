@@ -216,6 +216,32 @@ class JoinRules(OperatorRules):
         """Whether everything that was there before holds what it held."""
         return all(key in after and self.alike_held(held, after[key][1]) for key, (_, held) in before.items())
 
+    def untouched_contents(self, before: Contents, after: Contents) -> bool:
+        """Whether everything that was there before holds the very values that it held."""
+
+        def untouched(one: Any, two: Any) -> bool:
+            plain = type(one) is type(two) and isinstance(one, int | float | str | bool | frozenset) and one == two
+            return one is two or plain
+
+        for key, (_, held) in before.items():
+            if key not in after:
+                return False
+            now = after[key][1]
+            if isinstance(held, set):
+                if held != now:
+                    return False
+            elif isinstance(held, dict):
+                frame = "(locals)" in held
+                if (
+                    not frame
+                    and held.keys() != now.keys()
+                    or not all(name in now and untouched(held[name], now[name]) for name in held)
+                ):
+                    return False
+            elif len(held) != len(now) or not all(map(untouched, held, now)):
+                return False
+        return True
+
     def alike_held(self, one: Any, two: Any) -> bool:
         if isinstance(one, dict) and "(locals)" in one:
             return all(name in two and self.alike(one[name], two[name]) for name in one)

@@ -33,6 +33,7 @@ from dpaudit.verify.coupled.values import (
     Span,
     UnknownValue,
     Vector,
+    fraction_of,
     is_number,
     is_plain,
     is_same,
@@ -179,7 +180,7 @@ class NoiseLedger:
             raise self.run.refusal("a scale that is not public, or not one number", "give a public scale")
         if scale <= 0 or law == "geometric" and scale >= 1:
             raise self.run.refusal(f"noise of scale {scale!r}", "give one above 0")
-        number = Fraction(scale)
+        number = fraction_of(scale)
         if law == "geometric":
             number = self.ratio(scale)
         size, centre = known.get("size"), known.get("loc", 0)
@@ -207,6 +208,8 @@ class NoiseLedger:
             raise self.run.refusal("a list of noise whose scale is of the number of records", "draw one by one")
         if isinstance(size, int | np.integer) and 0 <= size <= 100_000:
             return KnownArray([self.made(FreshNoise(law, scale, line)) for _ in range(int(size))])
+        if isinstance(size, PairedNumber) and not size.same:
+            raise self.run.refusal("as many draws as there are records", "draw a public number")
         if isinstance(size, PairedNumber) and size.axis is not None:
             size = size.axis
         if isinstance(size, UnknownValue | int | tuple | list | str) and not isinstance(size, EntryAxis):
@@ -232,7 +235,7 @@ class NoiseLedger:
             terms = terms_of(noisy)
             if terms is None or not is_number(by) or by == 0:
                 return None
-            factor = Fraction(by) if isinstance(op, ast.Mult) else 1 / Fraction(by)
+            factor = fraction_of(by) if isinstance(op, ast.Mult) else 1 / fraction_of(by)
             base = self.run.rules.binary(op, noisy.base if isinstance(noisy, Noisy) else 0, by)
             return self.made(Noisy(base, tuple((f * factor, drawn) for f, drawn in terms)))
         if not isinstance(op, ast.Add | ast.Sub):

@@ -39,6 +39,7 @@ from dpaudit.verify.coupled.values import (
     Span,
     UnknownValue,
     Vector,
+    fraction_of,
     holds,
     is_number,
     is_plain,
@@ -428,7 +429,7 @@ class NumberRules(ValueRules):
         """A norm times, over or under a positive number, or with one added."""
         if not is_number(other) or other < 0:
             return None
-        by = Fraction(other)
+        by = fraction_of(other)
         match op:
             case ast.Add() if not norm.inverse:
                 return replace(norm, kept=norm.kept or by > 0)

@@ -18,6 +18,7 @@ from dpaudit.verify.coupled.noise import NoiseLedger
 from dpaudit.verify.coupled.values import (
     ALL,
     AT_LEAST_0,
+    CLOCK,
     STILL,
     DrawnVector,
     FreshNoise,
@@ -37,10 +38,12 @@ from dpaudit.verify.coupled.values import (
     Span,
     UnknownValue,
     Vector,
+    fraction_of,
     is_number,
     is_plain,
     is_same,
     number_of,
+    of_itself,
     parts,
 )
 from dpaudit.verify.coupled.ways import OtherKind, RaisedAlike
@@ -239,7 +242,7 @@ class OperatorRules(NoiseLedger):
             and isinstance(op, ast.Mult | ast.Div)
             and (by != 0 and isinstance(left, NormedVector) or isinstance(op, ast.Mult))
         ):
-            factor = abs(Fraction(by) if isinstance(op, ast.Mult) else 1 / Fraction(by))
+            factor = abs(fraction_of(by) if isinstance(op, ast.Mult) else 1 / fraction_of(by))
             return NormedVector(True, block.size * factor, block.moved_1 * factor, block.moved_2 * factor, block.axis)
         if (
             not isinstance(left, Record | Norm)
@@ -302,6 +305,8 @@ class OperatorRules(NoiseLedger):
         if isinstance(value, np.ndarray) and value.ndim == 1 or isinstance(value, list | tuple):
             if any(isinstance(each, list | tuple | KnownArray | np.ndarray) for each in value):
                 raise self.run.refusal("an array of several axes", "use one for each row")
+            if any(isinstance(each, Rest) for each in value):
+                return UnknownValue(is_same(self.look(value)))
             return KnownArray(list(value))
         return value
 
@@ -309,7 +314,7 @@ class OperatorRules(NoiseLedger):
         """What meets every entry of an array: noise would be one for all."""
         if isinstance(value, FreshNoise | Noisy):
             return self.look(value)
-        if isinstance(value, NormedVector | Keyed | dict | set):
+        if isinstance(value, NormedVector | Keyed | Vector | dict | set):
             raise self.run.refusal("an array with this", "use arrays of one form")
         return value
 
@@ -317,11 +322,17 @@ class OperatorRules(NoiseLedger):
         """Entry by entry of two vectors in step."""
         if left.axis is not right.axis or len(left.changed) != len(right.changed):
             raise self.run.refusal("two vectors that need not be in step", "take both from one dataset")
-        changed = tuple(self.both(function, one, two) for one, two in zip(left.changed, right.changed, strict=True))
+
+        def made(one: Any, two: Any) -> Any:
+            since = next(CLOCK)
+            one, two = (replace(each) if type(each) is PairedNumber else each for each in (one, two))
+            return of_itself(function(one, two), since)
+
+        changed = tuple(self.both(made, one, two) for one, two in zip(left.changed, right.changed, strict=True))
         extra = None
         if left.extra is not None and right.extra is not None:
             extra = left.extra[0], self.alone(left.extra[0], lambda: function(left.extra[1], right.extra[1]))  # type: ignore[index]
-        usual = self.many(lambda: function(left.usual, right.usual))
+        usual = self.many(lambda: made(left.usual, right.usual))
         return Vector(usual=usual, changed=changed, extra=extra, axis=left.axis, array=True, fresh=True)
 
     def both(self, function: Callable[..., Any], *values: Any) -> Any:
@@ -365,14 +376,15 @@ class OperatorRules(NoiseLedger):
     def each(self, vector: Vector, function: Callable[[Any], Any], **more: Any) -> Vector:
         """The vector of what a function makes of each entry."""
 
-        def entry(one: Any) -> Any:
-            return replace(one, entry_of=vector) if type(one) is PairedNumber else one
+        def made(one: Any) -> Any:
+            since = next(CLOCK)
+            return of_itself(function(replace(one, entry_of=vector) if type(one) is PairedNumber else one), since)
 
         extra = vector.extra
         if extra is not None:
             extra = extra[0], self.alone(extra[0], lambda: function(vector.extra[1]))  # type: ignore[index]
-        changed = tuple(self.both(function, entry(each)) for each in vector.changed)
-        usual = self.many(lambda: function(entry(vector.usual)))
+        changed = tuple(self.both(made, each) for each in vector.changed)
+        usual = self.many(lambda: made(vector.usual))
         return replace(vector, usual=usual, changed=changed, extra=extra, **more)
 
     def unary(self, op: ast.unaryop, value: Any) -> Any:
@@ -450,11 +462,11 @@ class OperatorRules(NoiseLedger):
             and isinstance(op, ast.Lt | ast.LtE)
         ):
             self.look(left)
-            return PairedTruth(chance=max(Fraction(0), min(Fraction(1), Fraction(right))))
+            return PairedTruth(chance=max(Fraction(0), min(Fraction(1), fraction_of(right))))
         if isinstance(op, ast.Lt | ast.LtE):
             op, left, right = ast.Gt(), right, left
         if isinstance(left, Noisy) and left.value is None and is_number(right) and isinstance(op, ast.Gt | ast.GtE):
-            failing = self.tail(left, Fraction(right))
+            failing = self.tail(left, fraction_of(right))
             if failing is not None:
                 self.facts["failing"] = self.facts.get("failing", Fraction(0)) + failing
                 return False
@@ -501,8 +513,16 @@ class OperatorRules(NoiseLedger):
         """value in container."""
         if isinstance(container, UnknownValue | str):
             return self.decided(PairedTruth(is_same(value) and is_same(container)))
+        if (
+            isinstance(container, dict)
+            and any(isinstance(each, Own) for each in container)
+            and not isinstance(value, Own)
+        ):
+            raise self.run.refusal("whether the data have this key", "compare records with it")
         found: Any = False
-        for each in self.run.known_items(container):
+        for each in (
+            list(container) if isinstance(container, list | tuple | set | dict) else self.run.known_items(container)
+        ):
             one = self.run.compared(ast.Eq(), value, each)
             if one is True:
                 return True

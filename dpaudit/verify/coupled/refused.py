@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from dpaudit.verify.coupled.expressions import TOTAL
 from dpaudit.verify.coupled.values import words
 from dpaudit.verify.coupled.ways import NotShown
 
@@ -19,6 +20,9 @@ def check_followed(function: ast.AST) -> None:
 
 
 def _found(function: ast.AST, above: dict[int, ast.AST]) -> Iterator[tuple[ast.AST, str, str]]:
+    own = {part.arg for part in ast.walk(function) if isinstance(part, ast.arg)}
+    own |= {part.id for part in ast.walk(function) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    own |= {part.name for part in ast.walk(function) if isinstance(part, ast.FunctionDef)}
     for node in ast.walk(function):
         match node:
             case ast.Yield() | ast.YieldFrom() | ast.Await():
@@ -30,6 +34,8 @@ def _found(function: ast.AST, above: dict[int, ast.AST]) -> Iterator[tuple[ast.A
                 for default in (*defaults, *more):
                     if default is not None and not _is_fixed(default):
                         yield default, "a default that is no number or text", "pass it at every call"
+            case ast.Call(func=ast.Name(id=name)) if name in TOTAL and name in own:
+                yield node, f"a `{name}` of its own", f"`{name}` must be Python's"
             case ast.Compare(ops=[ast.Is() | ast.IsNot()], left=left, comparators=[right]):
                 if not any(isinstance(each, ast.Constant) and each.value is None for each in (left, right)):
                     yield node, "`is`", "compare by =="

@@ -11,7 +11,7 @@ import ast
 import itertools
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from numbers import Real
 from typing import Any, NamedTuple
@@ -403,6 +403,17 @@ def is_number(value: Any) -> bool:
     return isinstance(value, Real | np.bool_) and math.isfinite(value)
 
 
+def fraction_of(value: Any) -> Fraction:
+    """A plain number, of numpy's integers too, whose own arithmetic would overflow."""
+    return Fraction(
+        int(value)
+        if isinstance(value, np.integer | np.bool_)
+        else float(value)
+        if isinstance(value, np.floating)
+        else value
+    )
+
+
 def number_of(value: Any) -> PairedNumber | None:
     """A plain or unknown number as a `Number`; None for anything else."""
     if isinstance(value, PairedNumber):
@@ -412,8 +423,8 @@ def number_of(value: Any) -> PairedNumber | None:
             value.same, Span(Fraction(0), Fraction(1)), STILL if value.same else Span(Fraction(-1), Fraction(1)), True
         )
     if is_number(value):
-        exact = Fraction(int(value) if isinstance(value, np.bool_) else value)
-        return PairedNumber(True, Span(exact, exact), whole=not isinstance(value, float | np.floating))
+        number = fraction_of(value)
+        return PairedNumber(True, Span(number, number), whole=not isinstance(value, float | np.floating))
     return None
 
 
@@ -431,6 +442,34 @@ def parts(value: Any) -> Iterable[Any]:
         case slice():
             return (value.start, value.stop, value.step)
     return ()
+
+
+def copied(value: Any, records: dict[int, Any] | None = None) -> Any:
+    """An entry that stands for many, as the one that is looked at now; norms are of the record beside them."""
+    records = {} if records is None else records
+    match value:
+        case tuple():
+            for each in value:
+                if isinstance(each, Record):
+                    records[id(each)] = replace(each)
+            return tuple(records.get(id(each)) or copied(each, records) for each in value)
+        case Norm():
+            return replace(value, of=records.get(id(value.of), value.of))
+        case PairedNumber() | Record():
+            return replace(value)
+    return value
+
+
+def of_itself(value: Any, since: int) -> Any:
+    """What was made of an entry since a time: that a number of its own was taken from it says nothing of other entries."""
+    match value:
+        case PairedNumber() if value.less is not None and value.less[0].born > since:
+            return replace(value, less=None)
+        case Noisy() if isinstance(value.base, PairedNumber):
+            value.base = of_itself(value.base, since)
+        case tuple() | list():
+            return type(value)(of_itself(each, since) for each in value)
+    return value
 
 
 def holds(value: Any) -> bool:

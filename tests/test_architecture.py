@@ -78,8 +78,8 @@ BUDGET = {
     "certify": 2_380,
     "losses": 1_340,
     "options": 455,
-    "results": 2_770,
-    "account": 4_030,
+    "results": 2_800,
+    "account": 4_060,
     "running": 2_280,
     "processes": 2_670,
     "execution": 1_030,
@@ -87,15 +87,15 @@ BUDGET = {
     "search": 4_070,
     "scores": 3_150,
     "auditing": 4_270,
-    "verify": 13_490,
+    "verify": 20_500,
     "report": 3_230,
     "ledger": 2_130,
     "catalogue": 11_270,
-    "spec": 1_110,
+    "spec": 1_120,
     "api": 500,
     "sweeps": 1_460,
     "training": 1_640,
-    "cli": 2_840,
+    "cli": 2_950,
     "pytest_plugin": 955,
 }
 SLACK = 100  # lines that a room may lie below its budget, before this is lowered
@@ -241,8 +241,8 @@ def test_only_its_own_door_knows_the_catalogue_and_only_the_plugin_pytest() -> N
     assert homes == {"catalogue": {"cli/catalogue.py"}, "pytest": {"pytest_plugin"}}
 
 
-VERIFY = ["deadline", "enclosure", "proof", "stored", "language", "coupled", "replay"]
-VERIFY += ["integrals", "witnesses", "alignment", "alethe", "checker", "bracketing"]
+VERIFY = ["deadline", "enclosure", "proof", "language", "replay"]
+VERIFY += ["integrals", "witnesses", "alignment", "alethe", "checker", "coupled", "stored", "bracketing"]
 
 
 def test_the_engines_of_verify_stand_in_their_order() -> None:

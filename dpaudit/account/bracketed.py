@@ -6,7 +6,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 from dpaudit.account.section import Account, Level, Section, account
 from dpaudit.base.numerals import wrong
 from dpaudit.base.quoting import visible
-from dpaudit.claims import ApproximateDP, PureDP
+from dpaudit.claims import ApproximateDP, Claim, PureDP
 from dpaudit.results.bounds import EXACT, Arithmetic, Bracket, BracketVerdict, Label, LowerBound, UpperBound, hair_above
 
 DIGITS = 6
@@ -93,10 +93,12 @@ def mark(bracket: Bracket, bound: LowerBound | UpperBound) -> str:
 
 
 def ends_text(bracket: Bracket) -> str:
-    """What epsilon lies between: `epsilon in [0.98, 1] at delta 1e-06`, rounded outwards."""
-    low, high = bracket.ends
+    """What epsilon or the own parameter lies between, rounded outwards: `epsilon in [0.98, 1] at delta 1e-06`."""
+    (low, high), own = bracket.ends, bracket.own_ends
     of = "epsilon" if bracket.upper is None or bracket.for_all_inputs else "epsilon of one pair"
     where = f" at delta {bracket.delta:g}" if bracket.delta else ""
+    if own is not None and bracket.claim is not None:
+        (low, high), of, where = own, bracket.claim.parameter, bracket.claim.where
     if low > hair_above(high):
         return f"{of} >= {at_least(low)} and yet <= {at_most(high)}{where}"
     where += f", {BESIDE}" if bracket.contradictory else ""
@@ -123,7 +125,7 @@ def meaning(bracket: Bracket) -> str:
         if bracket.agree:
             return "both bounds agree within 1 % on this one pair; of other pairs they say nothing"
         return "these are bounds on one pair; of other pairs they say nothing"
-    if bracket.upper is not None and not (bracket.claim is None or bracket.of_epsilon):
+    if bracket.upper is not None and not (bracket.claim is None or bracket.of_epsilon or bracket.own_ends):
         return "these are bounds on epsilon; the claim is of another form, and open"
     if bracket.agree:
         return "the bounds on epsilon are within 1 % of each other, but that from above is no proof"
@@ -150,6 +152,11 @@ def lower_text(bound: LowerBound) -> str:
 
 def upper_text(bound: UpperBound) -> str:
     """A bound with its label, scope, arithmetic and source."""
+    return f"{bound_text(bound)}; {_LABELS[bound.label]} {bound.scope}; {_KINDS[bound.arithmetic]}; {bound.source}"
+
+
+def bound_text(bound: UpperBound) -> str:
+    """A bound at its delta, after what it shows in another form: `mu <= 0.5; epsilon <= 2.3 at delta 1e-06`."""
     where = f" at delta {bound.delta:g}" if bound.delta else ""
     if from_below(bound):
         text = f"epsilon >= {at_least(bound.epsilon_lower or 0.0)}{where}"
@@ -159,7 +166,27 @@ def upper_text(bound: UpperBound) -> str:
         text = f"epsilon {'is' if bound.epsilon_upper == math.inf else '='} {nearest(bound.epsilon_upper)}{where}"
     else:
         text = f"epsilon <= {at_most(bound.epsilon_upper)}{where}"
-    return f"{text}; {_LABELS[bound.label]} {bound.scope}; {_KINDS[bound.arithmetic]}; {bound.source}"
+    return text if bound.shows is None or bound.shows.linear else f"{shown_text(bound.shows)}; {text}"
+
+
+def shown_text(claim: Claim) -> str:
+    """A claim that is shown, as a bound on its parameter.
+
+    >>> from dpaudit.claims import RenyiDP
+    >>> shown_text(RenyiDP(2.0, 0.25))
+    'epsilon <= 0.25 at order 2'
+    """
+    return str(claim) if claim.value is None else f"{claim.parameter} <= {at_most(claim.value)}{claim.where}"
+
+
+def spent_text(epsilon: float, mu: float, delta: float) -> str:
+    """What a step of a proof spends, or several.
+
+    >>> spent_text(0.5, 0.0, 0.0), spent_text(0.0, 0.25, 1e-6)
+    ('epsilon 0.5', 'mu 0.25 and delta 1e-06')
+    """
+    spent = {"epsilon": epsilon, "mu": mu, "delta": delta}
+    return " and ".join(f"{name} {at_most(value)}" for name, value in spent.items() if value) or "nothing"
 
 
 _LABELS = {

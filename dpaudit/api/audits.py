@@ -211,10 +211,10 @@ def bracket(
 ) -> Bracket:
     """Bounds a mechanism's privacy loss from both sides, and says what follows for the claim.
 
-    From above: the source of a function `f(data, rng, ...)` is read; where datasets are vectors of query answers,
-    `adjacency` says how neighbours differ ("all-differ", "one-differs", "monotone", or one way "up" or "down"), and a
-    proof for all inputs is looked for and checked; the loss of `pair` is enclosed, or that of the worst pair of
-    `answers` query answers that a search finds. `domain` and `neighbours` replay code of finite randomness on every
+    From above: the source of a function `f(data, rng, ...)` is read, and a proof for all inputs is looked for and
+    checked. `adjacency` says how neighbours differ: of vectors of query answers "all-differ", "one-differs",
+    "monotone", or one way "up" or "down"; of records "add_or_remove_one", "replace_one", "add_or_remove_user". Of
+    answers the loss of `pair` is enclosed, or that of the worst pair of `answers` that a search finds. `domain` and `neighbours` replay code of finite randomness on every
     choice, in at most `most_paths` runs. From below: an audit with so many `runs` (0: none) of the pair, or of the
     worst that was found. What was not done within `max_time_s`, and what a method cannot say, is a reason.
 

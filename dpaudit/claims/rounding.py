@@ -9,6 +9,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 UNIT = 2.0**-52  # the gap between 1 and the next double
+HAIR = 4  # doubles: a claim such as 0.1 * 3 or log(3) is a real number that was rounded
 
 
 def up(value: float, units: float = 4.0) -> float:

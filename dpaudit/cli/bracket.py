@@ -51,7 +51,12 @@ def bracket_command(call: BracketCommand) -> int:
     if call.as_json:
         click.echo(json.dumps(joined.bracket.to_dict(), indent=1))
     else:
-        show("\n".join(clean(line, LONGEST) for line in str(joined.bracket).splitlines()))
+        lines = str(joined.bracket).splitlines()
+        if call.explain:
+            from dpaudit.cli.explain import explanation
+
+            lines += explanation(joined)
+        show("\n".join(clean(line, LONGEST) for line in lines))
     if call.save is not None:
         _save(joined, call.save)
     return {BracketVerdict.REFUTED: 1, BracketVerdict.OPEN: OPEN}.get(joined.bracket.verdict, 0)
@@ -103,17 +108,20 @@ def _save(joined: "Joined", path: str) -> None:
 
 
 def check_proof_command(call: CheckProofCommand) -> int:
-    from dpaudit.verify.checker import check
+    from dpaudit.verify.bracketing import checked
+    from dpaudit.verify.proof import Proof
     from dpaudit.verify.stored import load
 
-    checked = check(load(call.certificate))
-    lines = [f"accepted: {checked.statement}"]
-    if checked.claim is not None:
-        lines.append(f"claim     {checked.claim}: {templates.KEPT[bool(checked.keeps_claim)]}")
-    lines.append(f"for       {checked.scope}")
-    lines.append(f"assumed   {'; '.join(checked.assumptions)}")
-    lines.append(f"shown     {len(checked.obligations)} obligations:")
-    lines += [f"          {obligation}" for obligation in checked.obligations]
+    proof = load(call.certificate)
+    found = checked(proof)
+    lines = [f"accepted: {found.statement}"]
+    if found.claim is not None:
+        lines.append(f"claim     {found.claim}: {templates.KEPT[bool(found.keeps_claim)]}")
+    lines.append(f"for       {found.scope}")
+    lines.append(f"assumed   {'; '.join(found.assumptions)}")
+    parts = "obligations" if isinstance(proof, Proof) else "cases with what they spend"
+    lines.append(f"shown     {len(found.obligations)} {parts}:")
+    lines += [f"          {obligation}" for obligation in found.obligations]
     for line in lines:
         show(line[:10] + one_line(line[10:]))
-    return 3 if checked.keeps_claim is False else 0
+    return 3 if found.keeps_claim is False else 0

@@ -262,7 +262,7 @@ class AttestCommand(CommandLine, group="Results", home="recheck"):
 class BracketCommand(CommandLine, group="Upper bounds and proofs"):
     """Bound a mechanism from above and below.
 
-    TARGET is an entry of the catalogue, or MODULE:FUNCTION. Its source is read, a proof and exact losses are looked
+    TARGET is an entry of the catalogue, or MODULE:FUNCTION. Its source is read, proofs and exact losses are looked
     for, and it is audited, in processes of its own. Exit codes: 0 proved or pinned, 1 refuted, 3 open, as where the
     loss of one pair alone is known.
     """
@@ -270,7 +270,11 @@ class BracketCommand(CommandLine, group="Upper bounds and proofs"):
     target: str = argument("TARGET")
     claim: str | None = option("The claim: a number, or a formula in the parameters such as 2*eps.", "EPS")
     delta: float = option("With a number as the claim: (EPS, D)-DP.", "D", default=0.0)
-    adjacency: str | None = option("all-differ, one-differs, monotone, or one way: up, down.", "WORD")
+    adjacency: str | None = option(
+        "Of answers: all-differ, one-differs, monotone, or one way: up, down. Of records: add_or_remove_one, "
+        "replace_one, add_or_remove_user.",
+        "WORD",
+    )
     params: tuple[str, ...] = option("A parameter; may be repeated.", "NAME=VALUE", flag="--param")
     answers: int | None = option("Number of query answers, where no proof holds for any number.", "N")
     pair: str | None = option("Two datasets: '[[0, 0], [1, -1]]'; by default the worst that is found.", "JSON")
@@ -279,6 +283,7 @@ class BracketCommand(CommandLine, group="Upper bounds and proofs"):
     confidence: float = option("Confidence of the audit.", "C", default=0.999)
     seed: int = option("Seed of the audit.", "N", default=0)
     jobs: int = option(JOBS, "N", default=-1)
+    explain: bool = option("Say how: the steps of the proof with what each costs, or the case that is in the way.")
     save: str | None = option("Write the proof to a file that `dpaudit check-proof` reads.", "CERT")
     as_json: bool = option("Print the bracket as JSON.", flag="--json")
 

@@ -15,6 +15,7 @@ from dpaudit.base import validate
 from dpaudit.base.strict import JsonObject, Written, by_fields, stored
 from dpaudit.base.validate import Bound, Probability
 from dpaudit.claims import ApproximateDP, Claim, PureDP, implies
+from dpaudit.claims.rounding import HAIR
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.display import Displayed
 
@@ -44,8 +45,8 @@ class UpperBound:
     The privacy loss is at most `epsilon_upper` at `delta`, for what `scope` says.
     `scope` says in words which inputs (and which number of them) the bound holds for; `source` what made it.
     `epsilon_lower` is given where the same computation also says that the loss is at least so large, as an exact one
-    does: it is then no statistical bound. `shows` is a claim of another form that is shown too. Labels `exact-finite` and `proved` hold for all inputs of the scope;
-    `exact-pair` for one pair.
+    does: it is then no statistical bound. `shows` is a claim of another form that is shown too. Labels `exact-finite`
+    and `proved` hold for all inputs of the scope; `exact-pair` for one pair.
 
     >>> UpperBound(1.0, 0.0, Label.PROVED, "all query answers", Arithmetic.REALS, "alignment").holds_for_all_inputs
     True
@@ -59,7 +60,9 @@ class UpperBound:
     source: str
     epsilon_lower: Bound | None = None
     shows: Claim | None = None
-    _KEYS: ClassVar = ("epsilon_upper", "epsilon_lower", "delta", "label", "scope", "arithmetic", "source")
+    _KEYS: ClassVar = ("epsilon_upper", "epsilon_lower", "delta", "label", "scope", "arithmetic", "source", "shows")
+    _LATER: ClassVar = ("shows",)
+    _SPARSE: ClassVar = ("shows",)
 
     def __post_init__(self) -> None:
         for name, kind in (("label", Label), ("arithmetic", Arithmetic), ("scope", str), ("source", str)):
@@ -87,7 +90,6 @@ class UpperBound:
 
 
 PINNED_WITHIN = 0.01  # of the upper bound
-HAIR = 4  # doubles: a claim such as 0.1 * 3 or log(3) is a real number that was rounded
 PROVES = (Label.PROVED, Label.EXACT_FINITE)
 EXACT = (Label.EXACT_PAIR, Label.EXACT_FINITE)
 RIGOROUS = (Arithmetic.RATIONAL, Arithmetic.BALLS)
@@ -150,9 +152,10 @@ class Bracket(Displayed):
     reasons: tuple[str, ...] = ()
     one_way: str | None = None
     _KEYS: ClassVar = (  # of its stored form
-        *("name", "verdict", "claim", "delta", "epsilon", "for_all_inputs", "one_way", "contradictory", "lower"),
+        *("name", "verdict", "claim", "delta", "epsilon", "own", "for_all_inputs", "one_way", "contradictory", "lower"),
         *("uppers", "reasons"),
     )
+    _SPARSE: ClassVar = ("own",)
 
     @property
     def verdict(self) -> BracketVerdict:
@@ -231,6 +234,23 @@ class Bracket(Displayed):
         """
         return self.least(self.delta), math.inf if self.upper is None else self.upper.epsilon_upper
 
+    @property
+    def own_ends(self) -> tuple[float, float] | None:
+        """The own parameter of a claim that is none of epsilon, such as mu, lies between these two.
+
+        None where no bound shows one of its family.
+        """
+        shown = [each.shows for each in self.uppers if each.shows is not None and self._of_family(each.shows)]
+        lower = None if self.lower is None else self.lower.lower
+        return (lower or 0.0, min(float(each.value or 0.0) for each in shown)) if shown else None
+
+    def _of_family(self, shown: Claim) -> bool:
+        """Whether what is shown differs from the claim in the parameter alone; the relation is the scope's."""
+        if self.claim is None or self.of_epsilon or self.claim.value is None or shown.value is None:
+            return False
+        same = type(shown) is type(self.claim)
+        return same and self.claim.with_relation(None) == shown.with_value(self.claim.value).with_relation(None)
+
     def least(self, delta: float) -> float:
         """What epsilon is at least at a delta: a lower bound at a larger delta holds there."""
         below = [each.epsilon_lower for each in self.uppers if _enclosed(each) and each.delta >= delta]
@@ -268,6 +288,10 @@ class Bracket(Displayed):
             and low.epsilon_lower > hair_above(high.epsilon_upper)
             and high.delta <= _near(low.delta)
             and not (high.label is Label.EXACT_PAIR and getattr(low, "label", None) is Label.EXACT_FINITE)
+            or low is self.lower
+            and high.shows is not None
+            and self._of_family(high.shows)
+            and (low.lower or 0.0) > hair_above(high.shows.value or 0.0)
         )
 
     @property
@@ -276,24 +300,27 @@ class Bracket(Displayed):
         return bool(self.contradictions)
 
     def to_dict(self) -> JsonObject:
-        """The bounds as plain values; infinity is the string "inf"."""
-        return by_fields(self, epsilon=stored(dict(zip(("lower", "upper"), self.ends, strict=True))))
+        """The bounds as plain values; infinity is the string "inf". `own` are the ends in the claim's own parameter."""
+        return by_fields(self, epsilon=_from_to(self.ends), own=self.own_ends and _from_to(self.own_ends))
 
     def _near_the_lower_end(self, high: float) -> bool:
         low = self.ends[0]
         return low == high or (high < math.inf and high - low <= PINNED_WITHIN * high)
 
     def _proves(self, bound: UpperBound) -> bool:
-        if self.claim is None or not sure(bound):
-            return False
-        if bound.shows is not None and not isinstance(self.claim, PureDP | ApproximateDP):
-            return implies(bound.shows.with_relation(self.claim.relation), _hair_more(self.claim))
-        if bound.epsilon_upper == math.inf or any(bound is exceeded for _, exceeded in self.contradictions):
+        if self.claim is None or not sure(bound) or any(bound is exceeded for _, exceeded in self.contradictions):
             return False
         if isinstance(self.claim, PureDP | ApproximateDP):
             return bound.delta <= _near(self.claim.delta) and bound.epsilon_upper <= hair_above(self.claim.epsilon)
         # of one relation: the scope of the bound is the claim's
-        return implies(ApproximateDP(bound.epsilon_upper, bound.delta, self.claim.relation), self.claim)
+        if bound.shows is not None and implies(bound.shows.with_relation(self.claim.relation), _hair_more(self.claim)):
+            return True
+        finite = bound.epsilon_upper < math.inf
+        return finite and implies(ApproximateDP(bound.epsilon_upper, bound.delta, self.claim.relation), self.claim)
+
+
+def _from_to(ends: tuple[float, float]) -> JsonObject:
+    return stored({"lower": ends[0], "upper": ends[1]})  # type: ignore[no-any-return]
 
 
 def _hair_more(claim: Claim) -> Claim:

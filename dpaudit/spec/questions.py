@@ -309,7 +309,7 @@ def _question(source: Path, table: "AuditTable", layers: Layers) -> SpecQuestion
     with _about("pair"):
         pairs = _pairs(table, folder, claim, known, given.get("user"))
     with _about("upper"):
-        upper = None if table.upper is None else upper_bound(table.upper, known or mechanism, folder, pairs)
+        upper = None if table.upper is None else upper_bound(table.upper, known or mechanism, folder, pairs, claim)
     example = pairs[0].value if pairs and isinstance(pairs[0], ImportedData) else table.data
     under = claim.relation if table.pairs is None else None
     options = precedence(layers.command, given, layers.project, USUAL)
@@ -403,9 +403,13 @@ STATED = ("epsilon", "scope", "source")
 
 
 def upper_bound(
-    table: "UpperTable", mechanism: Mechanism, folder: str, pairs: Sequence[AdjacentPair | ImportedPair]
+    table: "UpperTable",
+    mechanism: Mechanism,
+    folder: str,
+    pairs: Sequence[AdjacentPair | ImportedPair],
+    claim: Claim | OwnClaim,
 ) -> UpperBound:
-    """The bound that a spec gives for its mechanism on its pairs; `folder` is the spec's.
+    """The bound that a spec gives for its mechanism on its pairs; `folder` is the spec's, `claim` that of its audit.
 
     Raises `InvalidSpec` for a bad table, and for a proof that is rejected, of another program or of other pairs.
     """
@@ -418,7 +422,7 @@ def upper_bound(
 
     paths = [table.proof] if isinstance(table.proof, str) else table.proof
     try:
-        return _proved([Path(folder, path) for path in paths], mechanism, folder, pairs)
+        return _proved([Path(folder, path) for path in paths], mechanism, folder, pairs, claim)
     except ProofRejected as error:
         raise InvalidSpec(f"upper.proof: the checker rejects it: {error}") from None
     except DpAuditError as error:
@@ -437,7 +441,11 @@ def _stated(table: "UpperTable") -> UpperBound:
 
 
 def _proved(
-    paths: list[Path], mechanism: Mechanism, folder: str, pairs: Sequence[AdjacentPair | ImportedPair]
+    paths: list[Path],
+    mechanism: Mechanism,
+    folder: str,
+    pairs: Sequence[AdjacentPair | ImportedPair],
+    claim: Claim | OwnClaim,
 ) -> UpperBound:
     from dpaudit.verify.bracketing import bound_of_proofs, target_named, target_of
     from dpaudit.verify.stored import load
@@ -448,9 +456,10 @@ def _proved(
         target = target_of(mechanism)
     known = [pair for pair in pairs if isinstance(pair, AdjacentPair)]
     if len(known) < len(pairs):
-        raise InvalidSpec("it is about query answers: write the datasets of the pair down, not a function's name")
+        raise InvalidSpec("it is about neighbours: write the datasets of the pair down, not a function's name")
     source = f"checked proof {', '.join(os.path.basename(path) for path in paths)}"
-    return bound_of_proofs([load(path) for path in paths], target, known, source=source)
+    promised = claim if isinstance(claim, Claim) else None
+    return bound_of_proofs([load(path) for path in paths], target, known, claim=promised, source=source)
 
 
 # --- a suite: several questions at one confidence, and the command that repeats one file -----------------------

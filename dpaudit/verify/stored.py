@@ -1,10 +1,11 @@
-"""Proofs in files: `dpaudit.proof/1`, strict JSON, fractions as text.
+"""Proofs in files: `dpaudit.proof/1` by alignment, `dpaudit.derivation/1` by coupling; strict JSON, fractions as text.
 
-Reading a proof does not check it; `checker.check` does. Contract: a key may be added; none is renamed and none changes
-its meaning.
+Reading a proof does not check it; `checker.check` and `coupled.check_derivation` do. Contract: a key may be added; none
+is renamed and none changes its meaning.
 """
 
 import json
+import math
 import os
 from fractions import Fraction
 from typing import Annotated, Any
@@ -12,34 +13,69 @@ from typing import Annotated, Any
 import msgspec
 
 from dpaudit.base.quoting import clean
-from dpaudit.base.strict import fitted, models, read
+from dpaudit.base.strict import fitted, models, read, stored, value_of
 from dpaudit.errors import InvalidSpec, at
+from dpaudit.verify.coupled import Derivation
 from dpaudit.verify.proof import Proof
 
-SCHEMA = "dpaudit.proof/1"
+SCHEMA, DERIVED = "dpaudit.proof/1", "dpaudit.derivation/1"
+KINDS: dict[str, type[Proof | Derivation]] = {SCHEMA: Proof, DERIVED: Derivation}
 CURE = "give the path of a proof that dpaudit saved"
 
-Rational = Annotated[str, msgspec.Meta(pattern=r"^-?[0-9]{1,60}(/[0-9]{1,60})?$")]
+RATIONAL = "-?[0-9]{1,3000}(/[0-9]{1,3000})?"
+Rational = Annotated[str, msgspec.Meta(pattern=f"^{RATIONAL}$")]
+OrInfinite = Annotated[str, msgspec.Meta(pattern=f"^({RATIONAL}|inf)$")]
 Times = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
 AtLeastOne = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
 
-_model = models({Fraction: Rational, int: Times})
-_KEYS: Any = [("schema", str), ("answers", AtLeastOne | None)]
-MODEL: Any = msgspec.defstruct("Model", _KEYS, bases=(_model(Proof),), forbid_unknown_fields=True, kw_only=True)
+_model = models({Fraction: Rational, int: Times, Fraction | float: OrInfinite})
+MODELS: dict[str, Any] = {
+    schema: msgspec.defstruct(
+        "Model",
+        [("schema", str), ("answers", AtLeastOne | None)],
+        bases=(_model(kind),),
+        forbid_unknown_fields=True,
+        kw_only=True,
+    )
+    for schema, kind in KINDS.items()
+}
 
 
-def to_dict(proof: Proof) -> dict[str, Any]:
-    """A proof as plain data.
+def to_dict(proof: Proof | Derivation) -> dict[str, Any]:
+    """A proof as plain data. Raises `InvalidSpec` where a parameter is no plain value of JSON.
 
     >>> found = to_dict(Proof("", "f", "up", {"c": Fraction(1, 2)}, None, None, "eps", "winner", (), ()))
     >>> found["schema"], found["fixed"], found["alignments"]
     ('dpaudit.proof/1', {'c': '1/2'}, [])
     """
-    return {"schema": SCHEMA, **msgspec.json.decode(msgspec.json.encode(proof, enc_hook=str))}
+    if isinstance(proof, Proof):
+        return {"schema": SCHEMA, **msgspec.json.decode(msgspec.json.encode(proof, enc_hook=str))}
+    for name, value in proof.parameters.items():
+        if not is_json(value):
+            raise InvalidSpec(
+                f"the parameter {name} = {clean(repr(value), 60)} cannot be saved: give numbers, texts, lists"
+            )
+    return {"schema": DERIVED, **json.loads(json.dumps(stored(proof), default=str))}
 
 
-def from_dict(raw: Any) -> Proof:
-    """The proof that plain data is. Raises `InvalidSpec` where it is none of this schema.
+def is_json(value: Any) -> bool:
+    """Whether a value comes back from a file as it is.
+
+    >>> is_json({"bins": [1, 2.0, None]}), is_json((1, 2)), is_json(float("inf"))
+    (True, False, False)
+    """
+    kind = type(value)
+    if kind is dict:
+        return all(type(key) is str and is_json(key) and is_json(each) for key, each in value.items())
+    if kind is list:
+        return all(map(is_json, value))
+    if kind is str:
+        return not any("\ud800" <= letter <= "\udfff" for letter in value)
+    return value is None or kind is bool or kind is int and abs(value) < 2**63 or kind is float and math.isfinite(value)
+
+
+def from_dict(raw: Any) -> Proof | Derivation:
+    """The proof that plain data is. Raises `InvalidSpec` where it is none of these schemas.
 
     >>> proof = Proof("", "f", "up", {}, None, None, "eps", "winner", (), ())
     >>> from_dict(to_dict(proof)) == proof
@@ -47,16 +83,24 @@ def from_dict(raw: Any) -> Proof:
     """
     if not isinstance(raw, dict) or "schema" not in raw:
         raise InvalidSpec(f"not a proof: it has no key 'schema'; {CURE}")
-    if raw["schema"] != SCHEMA:
-        raise InvalidSpec(f"schema must be {SCHEMA!r}, got {clean(raw['schema'], 200)}; {CURE}")
+    schema = raw["schema"]
+    if schema not in (SCHEMA, DERIVED):
+        raise InvalidSpec(f"schema must be {SCHEMA!r} or {DERIVED!r}, got {clean(schema, 200)}; {CURE}")
     try:
-        fitted(raw, MODEL)
+        fitted(raw, MODELS[schema])
+        if schema == DERIVED:
+            derivation: Derivation = value_of(Derivation, raw, {Fraction: _number, Fraction | float: _number})
+            return derivation
         proof: Proof = fitted(raw, Proof, dec_hook=_fraction)
         return proof
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         if isinstance(error.__cause__, InvalidSpec):
             raise error.__cause__ from None
         raise InvalidSpec(f"not a proof of this version: {clean(error, 200)}; {CURE}") from None
+
+
+def _number(text: str, _: str) -> Fraction | float:
+    return math.inf if text == "inf" else _fraction(Fraction, text)
 
 
 def _fraction(kind: type, text: str) -> Fraction:
@@ -66,7 +110,7 @@ def _fraction(kind: type, text: str) -> Fraction:
         raise InvalidSpec(f"{text} is no fraction: its denominator is 0; {CURE}") from None
 
 
-def save(proof: Proof, path: str | os.PathLike[str]) -> None:
+def save(proof: Proof | Derivation, path: str | os.PathLike[str]) -> None:
     """Writes a proof; the same proof always gives the same bytes. Raises `InvalidSpec` where that cannot be."""
     text = json.dumps(to_dict(proof), indent=2, ensure_ascii=False) + "\n"
     try:
@@ -76,7 +120,7 @@ def save(proof: Proof, path: str | os.PathLike[str]) -> None:
         raise InvalidSpec(f"{os.fspath(path)}: cannot be written ({error.strerror}); name another file") from None
 
 
-def load(path: str | os.PathLike[str]) -> Proof:
+def load(path: str | os.PathLike[str]) -> Proof | Derivation:
     """The proof in a file. Raises `InvalidSpec`, in one line, where there is none."""
     name = os.fspath(path)
     with at(name):

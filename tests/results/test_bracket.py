@@ -26,6 +26,7 @@ INF, LOG3 = math.inf, math.log(3.0)
 BELOW, ABOVE = math.nextafter(LOG3, 0.0), math.nextafter(LOG3, 9.0)
 BESIDE = math.nextafter(1 / 6, 1.0)  # a delta that was rounded
 FALSE = replace(PROVED, epsilon_upper=0.5)
+SHOWS = replace(PROVED, epsilon_upper=2.3, delta=1e-6, shows=GaussianDP(0.5))
 
 
 def bracket(claim: Claim | None, *bounds: LowerBound | UpperBound, **named: Any) -> Bracket:
@@ -109,6 +110,12 @@ ROUNDED = ends(FINITE, BELOW, ABOVE)
         ("PROVED", GaussianDP(1.3), (PROVED,)),
         ("OPEN", GaussianDP(1.2), (PROVED,)),
         ("OPEN", RenyiDP(2.0, 0.3), (PROVED, PAIR)),
+        # what a bound shows in the claim's own form, unless the audit contradicts it there
+        ("PROVED", GaussianDP(0.5), (SHOWS,)),
+        ("OPEN", GaussianDP(0.49), (SHOWS,)),
+        ("PROVED", ZeroConcentratedDP(0.13), (SHOWS,)),
+        ("OPEN", GaussianDP(0.5), (SHOWS, replace(AUDITED, epsilon_lower=0.1, parameter="mu", lower=0.6))),
+        ("OPEN", GaussianDP(0.5), (replace(SHOWS, arithmetic=Arithmetic.FLOATS),)),
         # a proof that is contradicted proves nothing: the claim may be true, but not by one that says too little
         ("OPEN", PureDP(1.0), (FALSE, PAIR)),
         ("OPEN", PureDP(1.0), (FALSE, AUDITED)),

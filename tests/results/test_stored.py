@@ -17,7 +17,17 @@ from hypothesis import strategies as st
 
 from dpaudit.base.strict import spec_hash
 from dpaudit.certify import CoinFlip, certifier_named
-from dpaudit.claims import FORMS, ApproximateDP, Claim, HalfPlane, PureDP, Relation, claim_from_dict
+from dpaudit.claims import (
+    FORMS,
+    ApproximateDP,
+    Claim,
+    GaussianDP,
+    HalfPlane,
+    PureDP,
+    Relation,
+    RenyiDP,
+    claim_from_dict,
+)
 from dpaudit.errors import InvalidSpec
 from dpaudit.report import exchange
 from dpaudit.results import stored
@@ -95,6 +105,7 @@ def _audited(claim: Claim, evidence: CoinFlip, *, distance: int = 1, confidence:
             for bound in (
                 replace(BOUND, epsilon_upper=math.inf, epsilon_lower=None),
                 replace(BOUND, epsilon_upper=math.inf, epsilon_lower=math.inf),
+                *(replace(BOUND, shows=shown) for shown in (GaussianDP(0.5), RenyiDP(2.0, 0.25, Relation.REPLACE_ONE))),
                 *(replace(BOUND, label=label) for label in Label),
                 *(replace(BOUND, arithmetic=arithmetic) for arithmetic in Arithmetic),
                 replace(BOUND, epsilon_upper=math.nextafter(1.0, 2.0), scope="a \u202e \x1b[31m name"),
@@ -301,11 +312,12 @@ def test_a_number_of_another_type_is_refused_everywhere(tmp_path: Path, place: P
                 ({"label": "sure"}, "upper.label"),
                 ({"arithmetic": "decimal"}, "upper.arithmetic"),
                 ({"scope": 3}, "upper.scope"),
+                ({"shows": {"form": "GaussianDP", "mu": -1.0, "relation": None}}, "upper.shows"),
                 ({"more": 1}, "more"),
             )
         ),
     ],
-    ids=range(31),
+    ids=range(32),
 )
 def test_a_wrong_value_is_refused_with_its_place(tmp_path: Path, change: Change, message: str) -> None:
     assert message in _refusal(_written(tmp_path, _changed(change)))

@@ -135,7 +135,7 @@ def test_a_spec_names_the_file_of_a_proof_and_what_is_only_stated_says_so(folder
         ('{ proof = "it.toml" }', "", "upper.proof: "),
         ("{ proof = 3 }", "", "upper.proof must be "),
         (PROOF, "{ first = 10, second = 8 }", "upper.proof: the pair is not adjacent"),
-        (PROOF, '"counts:noisy_count"', "upper.proof: it is about query answers: write the datasets of the pair down"),
+        (PROOF, '"counts:noisy_count"', "upper.proof: it is about neighbours: write the datasets of the pair down"),
     ],
 )
 def test_a_bad_proof_in_a_spec(folder: Path, upper: str, pair: str, message: str) -> None:

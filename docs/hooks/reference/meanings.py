@@ -68,13 +68,13 @@ KEYWORDS: Meanings = {  # of functions with many parameters; those that are opti
         "mechanism": "a function `f(data, rng, ...)` whose source can be read, an entry of the catalogue, or its name",
         "claim": 'a claim, an epsilon, or a formula in the parameters, such as `"2*eps"`',
         "pair": "two datasets whose loss is enclosed, and audited; None: the worst that a search finds",
-        "adjacency": 'how vectors of query answers differ: `"all-differ"`, `"one-differs"`, `"monotone"`, or one way, '
-        '`"up"` or `"down"`',
+        "adjacency": 'how neighbours differ: of query answers `"all-differ"`, `"one-differs"`, `"monotone"`, or one '
+        'way, `"up"` or `"down"`; of records `"add_or_remove_one"`, `"replace_one"`, `"add_or_remove_user"`',
         "domain": "all datasets, for code of finite randomness: it is replayed on every choice",
         "neighbours": 'the pairs of `domain` that are neighbours, or `"all"`',
         "most_paths": "the most runs of a replay",
         "parameters": "keywords of the function",
-        "answers": "how many query answers the search for the worst pair takes",
+        "answers": "how many query answers there are, for the worst pair and where no proof holds for any number",
         "runs": "of the audit from below; 0: none",
         "upper": "upper bounds known from elsewhere, taken at their word",
         "max_time_s": "seconds for all of it; what was not done by then is given as a reason",
@@ -416,6 +416,7 @@ RESULT: Meanings = {
         "scope": "which inputs it holds for",
         "arithmetic": "what it was computed with",
         "source": "where it comes from",
+        "shows": "a claim of another form that is shown too",
     },
     "StoredEnding": {
         "what": '"a value", "None", "nan", "timed out" or "raised" and the type of an exception',

@@ -113,6 +113,7 @@ class StoredModelBased:
 
 
 @cache
+@cache
 def _form(form: type[Claim]) -> type[msgspec.Struct]:
     """A claim form as stored: its fields, strictly."""
     known: list[tuple[str, Kind] | tuple[str, Kind, bool]] = []
@@ -198,7 +199,8 @@ def _models(forms: tuple[type[Claim], ...], certifiers: tuple[str, ...]) -> Call
         ),
         SuiteResult: Layout("Suite"),
     }
-    types: dict[Kind, Kind] = {int: number(Count), Feature: JsonObject}
+    claim: Kind = Union[tuple(map(_form, forms))]  # noqa: UP007
+    types: dict[Kind, Kind] = {int: number(Count), Feature: JsonObject, Claim: claim}
     model = models(types, layouts)
     types[Event | Partition] = model(StoredSets)
     kinds = {

@@ -158,7 +158,7 @@ def _counted_once(shown: Histogram | None) -> Histogram | None:
 def _upper(stored: JsonObject, place: str) -> UpperBound:
     """The upper bound, as it was given: nothing in a result can tell whether it is right."""
     try:
-        return UpperBound(**fields_of(UpperBound, stored, {}))
+        return UpperBound(**fields_of(UpperBound, stored, {Claim: lambda shown, _: claim_from_dict(shown)}))
     except InvalidSpec as error:
         raise InvalidSpec(f"{place}: {error}; {CURE}") from None
 

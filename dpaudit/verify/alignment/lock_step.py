@@ -282,14 +282,14 @@ class LockStep:
         if growing is not None:
             rate, line = growing
             text = cost_text(rate * variable("n"))
-            return Unproved(f"the least cost found grows with the number of answers n: {text}", line, text)
+            return Unproved("each answer costs more", line, text)
         if not compared:
             return Unproved("costs of different parameters cannot be compared: give the parameters values")
         path = None if self._failed is None else self._failed[1]
-        met = [] if path is None else [f"line {each.line} {str(each.truth).lower()}" for each in path.decisions]
-        where = f", with the condition of {', of '.join(met)}" if met else ""
+        met = [] if path is None else [f"line {each.line} is {str(each.truth).lower()}" for each in path.decisions]
+        where = f" where {' and '.join(met)}" if met else ""
         return Unproved(
-            f"no shift of the noise by at most {STEPS} in whole numbers keeps branches and outputs the same{where}",
+            f"no shift of the noise keeps branches and outputs the same{where}: add noise to all that shows",
             None if path is None else path.line,
         )
 
@@ -338,7 +338,7 @@ class LockStep:
     def _keepings(self) -> Iterator[Keeping]:
         names = self._outline.live
         if len(names) > MOST_KEPT:
-            raise NoProof(f"more than {MOST_KEPT} noisy variables are carried round the loop: {', '.join(names)}")
+            raise NoProof(f"more than {MOST_KEPT} noisy variables in the loop ({', '.join(names)}): keep fewer")
         yield from (
             dict(zip(names, chosen, strict=True)) for chosen in product(*(self._ways_to_keep(name) for name in names))
         )
@@ -346,7 +346,7 @@ class LockStep:
     def _ways_to_keep(self, name: str) -> list[Carried]:
         starts = [path.after.get(name) for path in self._outline.before]
         if None in starts:
-            raise NoProof(f"{name} is carried round the loop, but is not a number there from the start on every path")
+            raise NoProof(f"{name} goes from turn to turn, and is no number from the start on every path: give it one")
         still = all(start is not None and not start.moved for start in starts)
         values = [0] if still else sorted(range(-STEPS, STEPS + 1), key=lambda value: (abs(value), -value))
         ways = [Carried(Fraction(value)) for value in values]
@@ -456,7 +456,7 @@ def classes(outline: ProgramOutline, answers: int) -> list[dict[str, int]]:
                     following.add((after, frozenset(more.items())))
         states = following
         if len(states) + len(ended) > MOST_CLASSES:
-            raise NoProof(f"more than {MOST_CLASSES} classes of runs with {answers} answers")
+            raise NoProof(f"{answers} answers can go in more than {MOST_CLASSES} ways: give fewer `answers`")
     ended |= {counts for _, counts in states}
     return [dict(sorted(counts)) for counts in sorted(ended, key=sorted)]
 

@@ -292,7 +292,7 @@ def _head_environment(
     for name in wanted:
         starts = [path.after.get(name) for path in before]
         if None in starts and name not in changed:
-            raise NoProof(f"{name} has no value before the loop on some path")
+            raise NoProof(f"{name} has no value before the loop on some path: give it one")
         if name in publics and name not in changed and _all_alike(starts):
             known[name] = starts[0]  # type: ignore[assignment]
         else:

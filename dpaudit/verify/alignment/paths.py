@@ -132,7 +132,7 @@ class Follower:
         for walk in walks(block):
             paths.append(self._followed(part, walk, start))
             if len(paths) > MOST_PATHS:
-                raise NoProof(f"more than {MOST_PATHS} paths through one block: too many to search")
+                raise NoProof(f"more than {MOST_PATHS} paths through one block: decide less in one turn")
         return paths
 
     def _followed(self, part: nodes.Part, walk: Walk, start: Environment) -> PairedPath:
@@ -146,9 +146,9 @@ class Follower:
                     known[target] = self._number(value, known, line)
                 case nodes.Draw(target, law, scale, line):
                     if law not in ("laplace", "exponential"):
-                        raise NoProof(f"{law} noise has no alignment of finite cost", line)
+                        raise NoProof(f"{law} noise has no alignment of finite cost: use Laplace noise", line)
                     if any(draw.name == target for draw in draws):
-                        raise NoProof(f"the draw {target} is made twice on one path", line)
+                        raise NoProof("one draw is made twice in one turn: write a draw of its own for each", line)
                     draws.append(PairedDraw(target, law, self._weight(scale, known, line), line))
                     known[target] = Quantity.of(forms.drawn(target), forms.shift_of(target))
                 case nodes.Emit(value, key, line):
@@ -163,11 +163,11 @@ class Follower:
     def _weight(self, scale: nodes.Expression, known: Environment, line: int) -> Ratio:
         width = self._number(scale, known, line)
         if width.exact is None:
-            raise NoProof("the scale of this noise is not public", line)
+            raise NoProof("the scale of this noise is not public: give a public scale", line)
         if width.exact == ZERO:
-            raise NoProof("the scale of this noise is 0", line)
+            raise NoProof("the scale of this noise is 0: give one above 0", line)
         if any(not name.isidentifier() for name in width.exact.symbols):
-            raise NoProof("the scale of this noise changes from answer to answer", line)
+            raise NoProof("the scale of this noise changes from answer to answer: give one scale", line)
         return number(1) / width.exact
 
     def condition(self, expression: nodes.Expression, known: Environment, line: int) -> Formula:
@@ -184,7 +184,7 @@ class Follower:
                 return Both(formulas) if isinstance(expression, nodes.All) else Either(formulas)
             case nodes.Not(part):
                 return Opposite(self.condition(part, known, line))
-        raise NoProof("a number stands where a condition should be", line)
+        raise NoProof("a number stands where a condition should be: compare it", line)
 
     def value(self, expression: nodes.Expression, known: Environment, line: int) -> Quantity | nodes.Symbol:
         """What an expression is in both runs."""
@@ -197,7 +197,7 @@ class Follower:
                 return quantity(number(self._fixed[name]) if name in self._fixed else variable(name))
             case nodes.Variable(name):
                 if name not in known:
-                    raise NoProof(f"{name} has no value here on every path", line)
+                    raise NoProof(f"{name} has no value here on every path: give it one before", line)
                 return known[name]
             case nodes.Answer():
                 return Quantity.of(forms.ANSWER, forms.MOVED)
@@ -207,12 +207,12 @@ class Follower:
                 return Quantity.of(forms.LENGTH)
             case nodes.Arithmetical(operation, left, right):
                 return _combined(operation, self._number(left, known, line), self._number(right, known, line), line)
-        raise NoProof("the list of outputs, or a condition, is used as a value", line)
+        raise NoProof("the list of outputs, or a condition, is used as a value: keep it in a number", line)
 
     def _number(self, expression: nodes.Expression, known: Environment, line: int) -> Quantity:
         value = self.value(expression, known, line)
         if not isinstance(value, Quantity):
-            raise NoProof("arithmetic with something that is no number", line)
+            raise NoProof("arithmetic with something that is no number: use numbers", line)
         return value
 
 
@@ -225,11 +225,11 @@ def _combined(operation: nodes.Operation, left: Quantity, right: Quantity, line:
         return Quantity(add(left.form, right.form, sign), add(left.moved, right.moved, sign), exact)
     if operation in ("//", "%"):
         if left.exact is None or right.exact is None:
-            raise NoProof(f"{operation} of something that is not public", line)
+            raise NoProof(f"{operation} of something that is not public: use it on public numbers", line)
         return _whole(operation, left.exact, right.exact, line)
     if right.exact is not None and operation == "/":
         if right.exact == ZERO:
-            raise NoProof("a division by 0", line)
+            raise NoProof("a division by 0: divide by something else", line)
         return _combined("*", left, quantity(number(1) / right.exact), line)
     if operation == "*":
         for factor, other in ((left, right), (right, left)):
@@ -241,12 +241,12 @@ def _combined(operation: nodes.Operation, left: Quantity, right: Quantity, line:
             return quantity(left.exact * right.exact)
         if left.exact is not None or right.exact is not None:
             raise NoProof("a parameter times an answer or a noise: give the parameter a value", line)
-    raise NoProof("a product or quotient of two values that are not public", line)
+    raise NoProof("a product or quotient of two values that are not public: multiply by public numbers", line)
 
 
 def _whole(operation: nodes.Operation, left: Ratio, right: Ratio, line: int) -> Quantity:
     if right == ZERO:
-        raise NoProof("a division by 0", line)
+        raise NoProof("a division by 0: divide by something else", line)
     above, below = left.constant, right.constant
     if above is not None and below is not None:
         return quantity(number(above // below if operation == "//" else above % below))

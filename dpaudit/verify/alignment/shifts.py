@@ -176,13 +176,13 @@ class PathSearch:
                 yield self._same(met.condition, met.truth)
         for output in path.outputs:
             if output.key is not None and output.key.moved:
-                raise forms.NoProof("the place of an output is not public", output.line)
+                raise forms.NoProof("the place of an output is not public: give outputs in public places", output.line)
             if isinstance(output.value, Quantity):
                 yield self._zero(output.value.moved)
         for name, carried in self._after.items():
             value = path.after.get(name)
             if value is None:
-                raise forms.NoProof(f"{name} is not a number in every run", path.line)
+                raise forms.NoProof(f"{name} is not a number in every run: give it a number from the start", path.line)
             if carried.spread:
                 form = forms.substituted(value.moved, self._known)
                 yield _Goal(_needs(form), zero=form, bound=carried.value)
@@ -268,7 +268,9 @@ class PathSearch:
                 self._solver = self._terms.solver([*self._assumed(), *self._scope.assumed(self._terms), *taken])
             self._questions += 1
             if self._questions > MOST_QUESTIONS:
-                raise forms.NoProof(f"more than {MOST_QUESTIONS} questions about one path", self._path.line)
+                raise forms.NoProof(
+                    f"more than {MOST_QUESTIONS} questions about one path: decide less in one turn", self._path.line
+                )
             answer = self._terms.follows(self._solver, later == goal.truth)
             if answer is not True:
                 if isinstance(answer, dict):

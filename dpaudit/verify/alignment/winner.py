@@ -61,7 +61,10 @@ def by_winner(outline: ProgramOutline, adjacency: Adjacency) -> Shown | Unproved
                 moved = Shift(WINNER, race.draw, shift.get(ONE, Fraction(0)), shift.get(MOVED, Fraction(0)))
                 alignment = Alignment((moved,), phases=phases)
                 return Shown(cost, (alignment,), (Case(0, forms.cost_text(cost)),))
-    return Unproved("no shift of the winner's noise alone keeps the winner", race.taking[0].line)
+    return Unproved(
+        "no shift of the winner's noise alone keeps the winner: draw one noise for each answer, and keep the largest",
+        race.taking[0].line,
+    )
 
 
 def _everywhere(adjacency: Adjacency) -> Adjacency:

@@ -22,21 +22,25 @@ from dpaudit.execution.engine import Engine
 from dpaudit.results.bounds import PROVES, Bracket, Label, UpperBound
 from dpaudit.results.result import AuditResult
 from dpaudit.running.progress import SILENT, Progress
+from dpaudit.verify.bracketing.coupling import COUPLING, checked
 from dpaudit.verify.bracketing.targets import (
     RECORDS,
     WAYS,
     Target,
     answers_of_pair,
     check_adjacent,
+    check_relation,
     form_of,
     length_of,
     stated,
     target_named,
     target_of,
     value_of,
+    with_defaults,
 )
 from dpaudit.verify.bracketing.upper import (
     PART,
+    READING,
     Bounds,
     bound_of_proofs,
     check_together,
@@ -46,12 +50,23 @@ from dpaudit.verify.bracketing.upper import (
     replayed,
     with_exact_loss,
 )
+from dpaudit.verify.coupled import Derivation
 from dpaudit.verify.deadline import left_s, within
 from dpaudit.verify.enclosure import NarrowFloat
 from dpaudit.verify.proof import Proof
 from dpaudit.verify.replay.losses import adjacent
 
-__all__ = ["WAYS", "Joined", "Target", "Wanted", "bound_of_proofs", "run_bracket", "target_named", "target_of"]
+__all__ = [
+    "WAYS",
+    "Joined",
+    "Target",
+    "Wanted",
+    "bound_of_proofs",
+    "checked",
+    "run_bracket",
+    "target_named",
+    "target_of",
+]
 
 ONE_WAY = ("up", "down")
 SURELY_IN_TIME = 20_000  # runs: with more, a probe says how many fit
@@ -81,11 +96,12 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """The bracket, with the proofs and the audit that stand behind it."""
+    """The bracket, with the proofs and the audit that stand behind it; `notes` explain what methods met."""
 
     bracket: Bracket
-    proofs: tuple[Proof, ...] = ()
+    proofs: tuple[Proof | Derivation, ...] = ()
     audit: AuditResult | None = None
+    notes: tuple[str, ...] = ()
 
 
 def run_bracket(target: Target, wanted: Wanted, engine: Engine, *, progress: Progress = SILENT) -> Joined:
@@ -112,33 +128,30 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
             f"answers must be those of the pair, {length_of(pair.first)}, got {wanted.answers}; leave it out"
         )
     known = Bounds(wanted.uppers)
-    if (
-        adjacency not in RECORDS
-        and (isinstance(wanted.claim, str) or adjacency is not None)
-        or (domain is None and _is_of_answers(pair))
-    ):
+    of_answers = adjacency is not None or domain is None and _is_of_answers(pair)
+    if adjacency not in RECORDS and (isinstance(wanted.claim, str) or of_answers):
         read = readings(target, wanted.claim, () if pair is None else (pair,), wanted.answers)
-        known = known.attempt("reading the source", read)
+        known = known.attempt(READING, read)
     claim = wanted.claim if isinstance(wanted.claim, Claim) else target.claim
     if isinstance(wanted.claim, str):
         with at("claim"):
-            claim = PureDP(above(value_of(wanted.claim, known.parameters or stated(target.parameters))))
+            claim = PureDP(above(value_of(wanted.claim, known.parameters or stated(with_defaults(target)))))
+    check_relation(claim, adjacency)
     answers = wanted.answers or (None if pair is None else length_of(pair.first))
     if known.reading is not None and adjacency in WAYS:
         known = known.attempt("proof by alignment", proofs_of(known.reading, claim, adjacency, answers), PART)
     elif adjacency is None and domain is None:
-        known += Bounds(
-            reasons=(f"proof by alignment: if data are query answers, give an adjacency: {', '.join(WAYS)}",)
-        )
+        words = f"of query answers {', '.join(WAYS)}; of records {', '.join(RECORDS)}"
+        known += Bounds(reasons=(f"proofs: give an adjacency, {words}",))
     if adjacency is not None and not _settles(known, claim):
         kind, number = form_of(pair, adjacency in RECORDS)
         kind = kind or (None if wanted.answers is None else "an array")
         following = derived(target, claim, pair, adjacency, kind, None)
-        known = known.attempt("two runs followed at once", following, PART)
+        known = known.attempt(COUPLING, following, PART)
         number = wanted.answers or (number if kind == "an array" else None)
         if number is not None and not _settles(known, claim):
             following = derived(target, claim, pair, adjacency, "an array", number)
-            known = known.attempt("two runs followed at once", following, PART)
+            known = known.attempt(COUPLING, following, PART)
     if domain is not None:
         part = PART if wanted.runs or known.reading is not None else 1.0  # all of it where nothing is to follow
         every = replayed(target, claim, domain, wanted.neighbours, wanted.most_paths)
@@ -147,6 +160,14 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
     if adjacency not in ONE_WAY and adjacency not in RECORDS:
         known = with_exact_loss(known, target, claim, pair, adjacency, answers)
         pair = pair or known.pair
+    made_up = pair is None and adjacency in RECORDS
+    pair = pair or known.pair
+
+    def foreseen(bound: UpperBound, endings: list[str]) -> bool:
+        """Whether a proof by coupling says that the program may raise so, on both datasets alike."""
+        ways = [way for each in known.behind.get(bound, ()) if isinstance(each, Derivation) for way in each.ways]
+        return set(endings) <= {f"raised {way.raised}" for way in ways}
+
     lower, audit = None, None
     if wanted.runs and pair is not None and adjacency not in ONE_WAY:
         try:
@@ -157,11 +178,11 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
                 below = [each.epsilon_upper for each in known.uppers if each.delta <= at_delta.delta]
                 known += Bounds((at_delta,)) if min(below, default=math.inf) == math.inf else Bounds()
             raised = [each.what for each in audit.illustration.endings if each.what.startswith("raised ")]
-            if raised:  # a replay counts exceptions among the outputs; a program that is read has none
+            if raised:  # a replay counts exceptions among the outputs; a program that is read has those it says
                 why = f"as some runs {raised[0]}, and what was proved never raises"
-                known = known.set_aside(lambda each: each.label is Label.PROVED, why)
+                known = known.set_aside(lambda each: each.label is Label.PROVED and not foreseen(each, raised), why)
         except UnsoundAudit as error:
-            known += Bounds(reasons=(f"audit: {error}",))
+            known += Bounds(reasons=(f"audit: {'give a pair of datasets; ' if made_up else ''}{error}",))
             if not isinstance(error, MissingRequirement | OutOfTime):
                 known = known.set_aside(lambda each: each.label in PROVES, "as the audit of what runs broke")
     elif wanted.runs:
@@ -173,10 +194,11 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
         claim,
         lower if lower is None or claim else replace(lower, refutes=False),  # there was no claim to refute
         known.uppers,
-        known.reasons,
+        known.told(bool(known.behind) and (claim is None or _settles(known, claim))),
         adjacency if adjacency in ONE_WAY else None,
     )
-    return Joined(bracket, known.proofs, audit)
+    best = bracket.proving or min(known.behind, key=lambda each: each.epsilon_upper, default=None)
+    return Joined(bracket, known.behind.get(best, ()) if best else (), audit, known.notes)
 
 
 def _settles(known: Bounds, claim: Claim | None) -> bool:
@@ -209,7 +231,7 @@ def _adjacency(target: Target, wanted: Wanted) -> str | None:
         return target.adjacency
     word = validate.one_of("adjacency", wanted.adjacency, (*WAYS, *RECORDS))
     unit = target.parameters.get("sensitivity", 1)
-    if not isinstance(unit, numbers.Real) or unit != 1:
+    if word in WAYS and (not isinstance(unit, numbers.Real) or unit != 1):
         raise InvalidSpec(f"adjacency {word!r} is about moves of at most 1: give sensitivity = 1, got {unit!r}")
     return word
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit.auditing.known import known_of
-from dpaudit.claims import Claim
+from dpaudit.claims import Claim, Relation
 from dpaudit.claims.rounding import above
 from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec
@@ -26,6 +26,7 @@ from dpaudit.verify.language import expression
 from dpaudit.verify.language.facts import OPERATIONS
 from dpaudit.verify.language.nodes import Arithmetical, Expression, Number, Program, ProgramParameter
 from dpaudit.verify.language.source import at_the_top, bound, check_running
+from dpaudit.verify.language.source import source_of as read_source
 from dpaudit.verify.proof import ADJACENCIES, REACH, Adjacency
 
 
@@ -58,6 +59,14 @@ def check_as_read(reference: str, folder: str, text: str) -> None:
     check_running(reference, folder, text, reference.partition(":")[2])
     if source_of(reference, folder)[0] != text:
         raise InvalidSpec(f"{reference} changes its own file as it is imported: what is read must be what runs")
+
+
+def check_relation(claim: Claim | None, adjacency: str | None) -> None:
+    """Raises `InvalidSpec` where a claim is about other neighbours of records than the adjacency."""
+    if adjacency in RECORDS and claim is not None and claim.relation not in (None, Relation.of(adjacency)):
+        raise InvalidSpec(
+            f"the claim is for {Relation.word(claim.relation)}: give it as the adjacency, got {adjacency!r}"
+        )
 
 
 def _file(module: str, folder: str) -> Path:
@@ -196,6 +205,11 @@ def words_of(adjacency: str) -> str:
     return MONOTONE if adjacency == "monotone" else ADJACENCIES[WAYS[adjacency][0]]
 
 
+def many_answers(answers: int | None) -> str:
+    """How many answers a proof is about, in words."""
+    return "any number of answers" if answers is None else f"{answers} answers"
+
+
 def exact_answers(what: str, data: Any) -> tuple[Fraction, ...]:
     """A dataset of query answers as rationals; one number stands for itself. Raises `InvalidSpec`."""
     check_wide(what, data)
@@ -238,6 +252,17 @@ def check_form(program: Program, pairs: Iterable[AdjacentPair], answers: int | N
                 raise InvalidSpec(f'{program.name} is read for {kind} as data, the pair "{pair.name}" holds {other}')
     if program.loop is None and answers not in (None, 1):
         raise InvalidSpec(f"{program.name} is read for {kind} as data, so answers must be left out, got {answers}")
+
+
+def with_defaults(target: Target) -> dict[str, Any]:
+    """The parameters, with the defaults of the function where its source can be read."""
+    defaults: dict[str, Any] = {}
+    with contextlib.suppress(InvalidSpec, ValueError):
+        node = None if target.source is None else read_source(target.source, target.function).definition.args
+        names = [] if node is None else [each.arg for each in (*node.posonlyargs, *node.args)]
+        values = [] if node is None else [*node.defaults]
+        defaults = dict(zip(reversed(names), map(ast.literal_eval, reversed(values)), strict=False))
+    return {**defaults, **target.parameters}
 
 
 def stated(parameters: Mapping[str, Any]) -> dict[str, Fraction]:

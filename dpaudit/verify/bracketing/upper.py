@@ -15,6 +15,7 @@ from typing import Any
 
 from dpaudit.account.bracketed import upper_text
 from dpaudit.auditing.known import known_upper
+from dpaudit.base.strict import stored
 from dpaudit.claims import Claim, PureDP
 from dpaudit.claims.rounding import above
 from dpaudit.data import AdjacentPair
@@ -22,26 +23,66 @@ from dpaudit.data.data import digest
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
 from dpaudit.results.bounds import Arithmetic, Bracket, Label, UpperBound, hair_above
 from dpaudit.verify.alignment import Unproved, prove
-from dpaudit.verify.bracketing.targets import WAYS, Target, answers_of_pair, check_adjacent, check_form, words_of
+from dpaudit.verify.bracketing.coupling import (
+    COUPLING,
+    bound_of_derivations,
+    bounds_of,
+    check_about,
+    dearest,
+    proposed,
+)
+from dpaudit.verify.bracketing.targets import (
+    RECORDS,
+    WAYS,
+    Target,
+    answers_of_pair,
+    check_adjacent,
+    check_form,
+    check_relation,
+    length_of,
+    many_answers,
+    words_of,
+)
 from dpaudit.verify.checker import certified, check, epsilon
 from dpaudit.verify.coupled import Derivation, derive, names_of
+from dpaudit.verify.coupled.cases import NeighbourCase
 from dpaudit.verify.coupled.tape import check_reading
+from dpaudit.verify.coupled.ways import NotShown
 from dpaudit.verify.deadline import left_s, within
 from dpaudit.verify.enclosure import named, rational
 from dpaudit.verify.language import expression, read
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.language.source import source_of
-from dpaudit.verify.proof import ADJACENCIES, Proof
+from dpaudit.verify.proof import Proof
 from dpaudit.verify.replay import replay
-from dpaudit.verify.witnesses import OutsideIntegrals, pair_delta, pair_loss, refute, refute_at_length, worst_pair
+from dpaudit.verify.witnesses import (
+    OutsideIntegrals,
+    PairLoss,
+    pair_delta,
+    pair_loss,
+    refute,
+    refute_at_length,
+    worst_pair,
+)
+from dpaudit.verify.witnesses.outputs import in_words
 
 MOST_EPSILON = 64.0  # that is looked for at a delta
 WITHIN = 1e-6  # relative: how exact that epsilon is
 PART = 0.5  # of the time that is left, for each method: the steps after it get the rest
 MOST_TIME_S = 1e6  # for one method, where nothing limits it
-DELTA = 1e-6  # of the epsilon that is shown beside a claim of another form
 ANSWERS = 5  # of the pair that is looked for, where nothing says how many
+READING = "reading the source"
 Costed = tuple[Proof, Fraction]  # a proof and the loss that it shows at the parameters
+
+
+class NotAligned(InvalidSpec):
+    """No alignment was found: the line, what is in the way, and what to change or to state."""
+
+    def __init__(self, found: Unproved) -> None:
+        cure = "give `answers`, or stop after a public number of outputs"
+        growing = "" if found.growing is None else f", and the cost grows as {found.growing}: {cure}"
+        super().__init__(f"{'' if found.line is None else f'line {found.line}: '}{found.reason}{growing}")
+        self.line = found.line
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +99,16 @@ class Bounds:
     """What is known from above; results of several methods are joined by `+`.
 
     A method gives its bounds one by one, so that those before an error count. `answers` says how many a bound that is
-    computed here is about (None: any number), `parameters` those of the program, `pair` which pair was looked at.
+    computed here is about (None: any number), `behind` by which proofs, `parameters` those of the program, `pair` which
+    pair was looked at, `lines` where the methods whose reasons these are came to, `notes` what explains more.
     """
 
     uppers: tuple[UpperBound, ...] = ()
     answers: Mapping[UpperBound, int | None] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
-    proofs: tuple[Proof, ...] = ()
-    derivations: tuple[Derivation, ...] = ()
+    lines: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    behind: Mapping[UpperBound, tuple[Proof | Derivation, ...]] = field(default_factory=dict)
     parameters: Mapping[str, Fraction] = field(default_factory=dict)
     reading: Reading | None = None
     pair: AdjacentPair | None = None
@@ -75,8 +118,9 @@ class Bounds:
             self.uppers + more.uppers,
             {**self.answers, **more.answers},
             self.reasons + more.reasons,
-            more.proofs or self.proofs,
-            more.derivations or self.derivations,
+            {**self.lines, **more.lines},
+            self.notes + more.notes,
+            {**self.behind, **more.behind},
             more.parameters or self.parameters,
             more.reading or self.reading,
             more.pair or self.pair,
@@ -89,8 +133,11 @@ class Bounds:
         return replace(self, uppers=kept, reasons=(*self.reasons, *reasons))
 
     def attempt(self, method: str, bounds: Iterable["Bounds"], part: float = 1.0) -> "Bounds":
-        """These and what a method adds in a part of the time left; what it refuses, or breaks on, becomes a reason."""
-        known = self
+        """These and what a method adds in a part of the time left; what it refuses, or breaks on, becomes a reason.
+
+        Of a method that is tried again the last reason counts.
+        """
+        known = replace(self, reasons=tuple(each for each in self.reasons if not each.startswith(f"{method}: ")))
         try:
             with within(part * left_s(MOST_TIME_S)):
                 for more in bounds:
@@ -98,11 +145,22 @@ class Bounds:
         except DpAuditError as error:
             if any(str(error) in reason for reason in known.reasons):
                 return known
-            return known + Bounds(reasons=(f"{method}: {error}",))
+            reason, line = f"{method}: {error}", getattr(error, "line", None)
+            return known + Bounds(reasons=(reason,), lines={} if line is None else {reason: line})
         except Exception as error:  # the steps after it do not depend on it
             broken = f"{method}: it broke, please report it: {type(error).__name__}: {error}"
             return known + Bounds(reasons=(broken,))
         return known
+
+    def told(self, done: bool) -> tuple[str, ...]:
+        """The reasons, first that of the method that came furthest.
+
+        What the first reader does not read is left out where another came as far, or where all is `done`.
+        """
+        others = (line for reason, line in self.lines.items() if not reason.startswith(READING))
+        far = math.inf if done else max(others, default=0)
+        left = (each for each in self.reasons if not each.startswith(READING) or self.lines.get(each, math.inf) > far)
+        return tuple(sorted(left, key=lambda each: -self.lines.get(each, 0)))
 
 
 def readings(
@@ -141,24 +199,22 @@ def readings(
 def proofs_of(reading: Reading, claim: Claim | None, adjacency: str, answers: int | None) -> Iterator[Bounds]:
     """Bounds by alignment: for any number of answers, and where that leaves the claim open, for this one."""
     check_unit(reading)
-    refused: list[str] = []
+    refused: list[Unproved] = []
     least = math.inf  # of the bounds so far
     for fixed, number in _attempts(reading, answers):
         result = _proofs(reading, adjacency, fixed, number)
         if isinstance(result, Unproved):
-            line = "" if result.line is None else f" (line {result.line})"
-            growing = "" if result.growing is None else f"; the cost grows as {result.growing}"
-            refused.append(f"{result.reason}{line}{growing}, for {many_answers(number)}")
+            refused.append(result)
             continue
         bound = proved_bound(reading, adjacency, number, result, "randomness alignment")
         if least <= bound.epsilon_upper:
             continue  # holds for fewer inputs, and says no more
         least = bound.epsilon_upper
-        yield Bounds((bound,), {bound: number}, proofs=tuple(proof for proof, _ in result))
+        yield Bounds((bound,), {bound: number}, behind={bound: tuple(proof for proof, _ in result)})
         if claim is None or Bracket("", claim, None, (bound,)).proving is not None:
             return
     if refused and least == math.inf:
-        raise InvalidSpec("; ".join(dict.fromkeys(refused)))
+        raise NotAligned(max(refused, key=lambda each: (each.line or 0, each is refused[-1])))
 
 
 def derived(
@@ -169,44 +225,28 @@ def derived(
     data: str | None,
     answers: int | None,
 ) -> Iterator[Bounds]:
-    """The bound by following two runs at once, for all datasets that differ in one of some ways."""
+    """The bounds by coupling, for all datasets that differ as an adjacency says; first a pair of the dearest case."""
     if target.source is None:
         raise InvalidSpec(target.unread)
     source = source_of(target.source, target.function)
     if target.check is not None:
         target.check()
-    if pair is not None and adjacency in WAYS:
-        answers_of_pair(pair)  # raises for numbers that round otherwise than doubles
-    ways = WAYS.get(adjacency, (adjacency,))
-    found = [derive(source, way, target.parameters, data=data, answers=answers) for way in ways]
-    delta = DELTA if claim is None or claim.delta == 0.0 and not isinstance(claim, PureDP) else claim.delta
-    deltas = [0.0] if math.isfinite(max(each.epsilon_at(0.0) for each in found)) else [delta]
-    first = found[0]
-    if (
-        first.whole
-        and pair is not None
-        and any(each.denominator > 1 for side in answers_of_pair(pair) for each in side)
-    ):
-        raise InvalidSpec("geometric noise hides whole moves of whole answers, and those of the pair are not whole")
-    number = (
-        "" if first.adjacency not in ADJACENCIES or first.data == "one number" else f"; {many_answers(first.answers)}"
-    )
-    kind = f"the data {first.data}{' of whole numbers' if first.whole else ''}"
-    if adjacency == "add_or_remove_user" and first.data == "records":
-        kind += " whose first part, or user, names the user"
-    at = (
-        f"; at {', '.join(f'{name} = {value!r}' for name, value in target.parameters.items())}"
-        if target.parameters
-        else ""
-    )
-    for delta in deltas:
-        epsilon = max(each.epsilon_at(delta) for each in found)
-        shown = None if claim is None else first.shown(claim)
-        scope = f"all inputs ({words_of(adjacency)}; {kind}{number}{at})"
-        bound = UpperBound(
-            epsilon, delta, Label.PROVED, scope, Arithmetic.BALLS, "two runs followed at once", shows=shown
-        )
-        yield Bounds((bound,), {bound: answers}, derivations=tuple(found))
+    heard, found = list[NeighbourCase](), list[Derivation]()
+    try:
+        for way in WAYS.get(adjacency, (adjacency,)):
+            one = derive(source, way, target.parameters, data=data, answers=answers, heard=heard)
+            found.append(replace(one, claim=stored(claim)))
+    except NotShown:
+        if heard:
+            note = f"{COUPLING}, which stops in the case: {heard[-1].words}"
+            yield Bounds(notes=(note,), pair=proposed(heard[-1], adjacency, data))
+        raise
+    for each in found if pair is not None else ():
+        check_about(each, pair)
+    case = next((each for each in heard if each.words == dearest(found[-1]).case), heard[-1])
+    yield Bounds(pair=proposed(case, adjacency, found[-1].data))
+    for bound in bounds_of(found, claim):
+        yield Bounds((bound,), {bound: answers}, behind={bound: tuple(found)})
 
 
 def check_unit(reading: Reading) -> None:
@@ -250,11 +290,6 @@ def proved_bound(
     return UpperBound(above(max(cost for _, cost in proofs)), 0.0, Label.PROVED, scope, Arithmetic.REALS, source)
 
 
-def many_answers(answers: int | None) -> str:
-    """How many answers a proof is about, in words."""
-    return "any number of answers" if answers is None else f"{answers} answers"
-
-
 def replayed(
     target: Target, claim: Claim | None, domain: tuple[Any, ...], neighbours: Any, most_paths: int
 ) -> Iterator[Bounds]:
@@ -295,13 +330,21 @@ def with_exact_loss(
 def _loss_of(reading: Reading, claim: Claim | None, pair: AdjacentPair, reasons: tuple[str, ...]) -> Iterator[Bounds]:
     """The loss of a pair, and at the delta of the claim; `reasons` are those before, which are not said twice."""
     first, second = answers_of_pair(pair)
-    bound = pair_loss(reading.program, first, second, reading.parameters).upper_bound()
+    loss = pair_loss(reading.program, first, second, reading.parameters)
+    bound = loss.upper_bound()
     bound = replace(bound, scope=f'the pair "{pair.name}", {bound.scope}')
-    yield Bounds((bound,), {bound: len(first)})
+    yield Bounds((bound,), {bound: len(first)}, notes=(_event(loss),))
     if claim is not None and 0.0 < claim.delta < 1.0:
         at_delta = _at_delta(reading, claim.delta, first, second, bound)
         more = Bounds(reasons=reasons).attempt("exact loss at delta", at_delta)
         yield replace(more, reasons=more.reasons[len(reasons) :])
+
+
+def _event(loss: PairLoss) -> str:
+    """The event that shows the loss of a pair, with its probabilities."""
+    way, order = loss.worst, "" if loss.worst is loss.forward else ", the second over the first"
+    chances = f"{way.likelier.middle:.6g} and {way.rarer.middle:.6g}"
+    return f"answers {loss.words}{order}: the output {in_words(way.event)} has the probabilities {chances}"
 
 
 def _at_delta(
@@ -346,7 +389,7 @@ def _with_search(known: Bounds, reading: Reading, claim: Claim | None, adjacency
         if bound.epsilon_upper == math.inf != bound.epsilon_lower and not many:  # only some events were looked at
             with contextlib.suppress(OutsideIntegrals):
                 bound = pair_loss(program, best.first, best.second, reading.parameters).upper_bound()
-        yield of_pair(bound, best.first, best.second)
+        yield of_pair(bound, best.first, best.second) + Bounds(notes=(_event(best),))
 
     def refutation(claim: PureDP) -> Iterator[Bounds]:
         check_unit(reading)
@@ -403,19 +446,46 @@ def check_together(known: Bounds) -> None:
 
 
 def bound_of_proofs(
-    proofs: Sequence[Proof], target: Target, pairs: Sequence[AdjacentPair] = (), *, source: str
+    proofs: Sequence[Proof | Derivation],
+    target: Target,
+    pairs: Sequence[AdjacentPair] = (),
+    *,
+    claim: Claim | None = None,
+    source: str,
 ) -> UpperBound:
     """What proofs show of a mechanism at its parameters; those of "up" and "down" together are one of neighbours.
 
-    `pairs` are those of the audit. Raises `InvalidSpec` where a proof is of another program, of other
-    parameters, of one way alone, or not about one of the pairs, and `ProofRejected` where the checker rejects it.
+    `pairs` are those of the audit, `claim` its own: derivations show more at its delta, or in its form. Raises
+    `InvalidSpec` where a proof is of another program, of other parameters, of one way alone, or not about one of the
+    pairs, and `ProofRejected` where the checker rejects it.
     """
+    words = {**WAYS, **{word: (word,) for word in RECORDS}}
     ways = sorted(proof.adjacency for proof in proofs)
-    adjacency = next((word for word, both in WAYS.items() if sorted(both) == ways), None)
+    adjacency = next((word for word, both in words.items() if sorted(both) == ways), None)
     if adjacency in ("up", "down"):
         raise InvalidSpec(f"a proof for {adjacency!r} is one way; give the proof of the other way beside it")
     if adjacency is None:
         raise InvalidSpec(f"give one proof, or one of 'up' and one of 'down'; got {', '.join(ways) or 'none'}")
+    check_relation(claim, adjacency)
+    for pair in pairs:
+        if pair.distance > 1:
+            raise InvalidSpec(
+                f'the proof is about neighbours, and the pair "{pair.name}" is {pair.distance} steps apart'
+            )
+        if adjacency in WAYS:
+            check_adjacent(*answers_of_pair(pair), adjacency)
+    aligned = [proof for proof in proofs if isinstance(proof, Proof)]
+    if len(aligned) == len(proofs):
+        return _bound_by_alignment(aligned, target, pairs, adjacency, source)
+    if aligned:
+        raise InvalidSpec("the proofs of the two ways must be of one kind: both by alignment, or both by coupling")
+    found = [proof for proof in proofs if isinstance(proof, Derivation)]
+    return bound_of_derivations(found, target, claim, pairs, source)
+
+
+def _bound_by_alignment(
+    proofs: Sequence[Proof], target: Target, pairs: Sequence[AdjacentPair], adjacency: str, source: str
+) -> UpperBound:
     *_, last = readings(target, None, pairs)
     reading = last.reading
     assert reading is not None
@@ -436,12 +506,7 @@ def bound_of_proofs(
         raise InvalidSpec("the proofs of the two ways must be for the same number of answers")
     answers = numbers.pop()
     for pair in pairs:
-        if pair.distance > 1:
-            raise InvalidSpec(
-                f'the proof is about neighbours, and the pair "{pair.name}" is {pair.distance} steps apart'
-            )
-        first, second = answers_of_pair(pair)
-        check_adjacent(first, second, adjacency)
-        if answers is not None and len(first) != answers:
-            raise InvalidSpec(f'the proof is for {answers} answers, and the pair "{pair.name}" has {len(first)}')
+        if answers is not None and length_of(pair.first) != answers:
+            held = length_of(pair.first)
+            raise InvalidSpec(f'the proof is for {answers} answers, and the pair "{pair.name}" has {held}')
     return proved_bound(reading, adjacency, answers, costed, source)

@@ -6,14 +6,17 @@ import ast
 import copy
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.claims.rounding import above
-from dpaudit.verify.coupled.cases import MOVES, LoopRules, NeighbourCase, cases
+from dpaudit.errors import InvalidSpec
+from dpaudit.verify.checker.formulas import ProofRejected
+from dpaudit.verify.coupled.cases import MOVES, RECORDS, LoopRules, NeighbourCase, cases
 from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.noise import Rng, WholeAnswers
 from dpaudit.verify.coupled.operators import Split
@@ -22,9 +25,11 @@ from dpaudit.verify.coupled.rules import Listed
 from dpaudit.verify.coupled.spent import Spending, at_most, by_sample, root_above
 from dpaudit.verify.coupled.values import is_same, words
 from dpaudit.verify.coupled.ways import MOST_WAYS, NotShown, OtherKind, RaisedAlike, Script
-from dpaudit.verify.language.source import ReadSource
+from dpaudit.verify.language.source import ReadSource, source_of
 
 MOST_SPLITS = 64
+MOST_ANSWERS = 1_000  # of a derivation in a file
+KINDS = {True: ("one number", "an array", "a mapping"), False: ("records", "a mapping")}  # of data; True: of answers
 RNG = ("rng", "random_state", "generator", "gen", "rs", "prng")
 DRAWS = words(
     "laplace normal gumbel exponential geometric random choice integers standard_normal "
@@ -58,6 +63,7 @@ class Derivation:
 
     It is for the parameters that are given, all datasets that differ as `adjacency` says, and `data`: "one number",
     "an array", "a mapping" or "records"; `answers` of them, None for any number; `whole`: they are whole numbers.
+    `claim`, as results store one, is what was asked about; nothing rests on it.
     """
 
     source: str
@@ -68,6 +74,7 @@ class Derivation:
     answers: int | None
     whole: bool
     ways: tuple[Way, ...]
+    claim: Mapping[str, Any] | None = None
 
     def epsilon_at(self, delta: float) -> float:
         """An epsilon, rounded up, at which all ways are (epsilon, delta)-DP; infinite where there is none."""
@@ -109,10 +116,12 @@ def derive(
     *,
     data: str | None = None,
     answers: int | None = None,
+    heard: list[NeighbourCase] | None = None,
 ) -> Derivation:
     """What following two runs at once shows of a function, at these parameters.
 
-    `adjacency` is a word of `MOVES` or `RECORDS`. Raises `NotShown` where no rule covers something.
+    `adjacency` is a word of `MOVES` or `RECORDS`; `heard` is given the cases, until one is refused. Raises `NotShown`
+    where no rule covers something.
 
     >>> from dpaudit.verify.language.source import source_of
     >>> count = source_of("def count(rows, rng, eps):\\n    return len(rows) + rng.laplace(scale=1 / eps)")
@@ -122,6 +131,7 @@ def derive(
     for function in (source.definition, *source.functions.values()):
         check_followed(function)
     errors: list[NotShown] = []
+    heard = [] if heard is None else heard
     kinds = (
         (data,) if data else kinds_of(source.definition, names_of(source.definition, parameters)[0], adjacency in MOVES)
     )
@@ -129,7 +139,7 @@ def derive(
         if whole and not isinstance(errors[-1], WholeAnswers):
             continue  # nothing asked for it
         try:
-            ways = _every_way(source, adjacency, parameters, kind, answers, whole)
+            ways = _every_way(source, adjacency, parameters, kind, answers, whole, heard)
             name = source.definition.name
             return Derivation(source.text, name, adjacency, dict(parameters), kind, answers, whole, ways)
         except NotShown as error:
@@ -137,14 +147,51 @@ def derive(
     raise next((error for error in errors if not isinstance(error, OtherKind)), errors[0])
 
 
+def check_derivation(given: Derivation) -> None:
+    """Follows both runs of the source in it again, and compares every way and cost. Raises `ProofRejected`."""
+    kinds = KINDS[given.adjacency in MOVES]
+    if given.adjacency not in (*MOVES, *RECORDS) or given.data not in kinds:
+        raise ProofRejected(f"data must be {' or '.join(kinds)}, and differ as a word for them says")
+    if given.answers is not None and (given.data != "an array" or not 1 <= given.answers <= MOST_ANSWERS):
+        raise ProofRejected(f"answers must be those of an array, from 1 to {MOST_ANSWERS}, got {given.answers}")
+    try:
+        source = source_of(given.source, given.function)
+        found = derive(source, given.adjacency, given.parameters, data=given.data, answers=given.answers)
+    except (NotShown, InvalidSpec) as error:
+        raise ProofRejected(f"it cannot be followed: {error}") from None
+    if (found.source, found.whole) != (given.source, given.whole):
+        raise ProofRejected(
+            "the source holds more than the function and what it uses, or the answers are of other numbers"
+        )
+    wrong = _counted(given.ways) - _counted(found.ways) or _counted(found.ways) - _counted(given.ways)
+    if wrong:
+        way = next(iter(wrong))
+        raise ProofRejected(
+            f"its ways are not those that are found; one side alone has this one of {way.case}: {way.steps}"
+        )
+
+
+def _counted(ways: Iterable[Way]) -> Counter[Way]:
+    """How often each way comes; texts in a set have no order of their own."""
+    return Counter(replace(way, steps=tuple(sorted(way.steps, key=repr))) for way in ways)
+
+
 def _every_way(
-    source: ReadSource, adjacency: str, parameters: Mapping[str, Any], kind: str, answers: int | None, whole: bool
+    source: ReadSource,
+    adjacency: str,
+    parameters: Mapping[str, Any],
+    kind: str,
+    answers: int | None,
+    whole: bool,
+    heard: list[NeighbourCase],
 ) -> tuple[Way, ...]:
     points: dict[tuple[Any, ...], set[Any]] = {}
     for _ in range(MOST_SPLITS):
         found: list[Way] = []
+        heard.clear()
         try:
             for case in cases(adjacency, kind, answers, whole, points):
+                heard.append(case)
                 found += _ways(source, parameters, case)
                 if len(found) > 10 * MOST_WAYS:
                     raise NotShown(1, "too many ways and kinds of records", "decide less")
@@ -163,6 +210,7 @@ def _ways(source: ReadSource, parameters: Mapping[str, Any], case: NeighbourCase
         run.rules = rules = LoopRules(run)
         run.script = script
         rules.changed_axes.update(case.axes)
+        rules.numbers = case.numbers
         try:
             output = rules.look(
                 run.call_definition(source.definition, [], arguments_of(source.definition, given, case.data), None)

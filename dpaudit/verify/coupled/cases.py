@@ -59,6 +59,7 @@ UP, DOWN = Span(Fraction(0), Fraction(1)), Span(Fraction(-1), Fraction(0))
 MOVES = {"all-differ": (UP | DOWN,), "one-differs": (UP, DOWN), "up": (UP,), "down": (DOWN,)}
 RECORDS = ("add_or_remove_one", "replace_one", "add_or_remove_user")
 MOST_CASES = 5_000
+Region = Mapping[tuple[Any, ...], Place]
 MOST_ROWS = 16  # of a user, where the code bounds their number
 
 
@@ -81,6 +82,7 @@ class LoopRules(CallRules):
         super().__init__(run)
         self.rows, self.changed_axes, self.ones, self.standing = RowAxis(), {}, set[int](), {}
         self.facts: dict[Any, Any] = {}  # what was found out of the case on the way, undone with all else
+        self.numbers = set[tuple[Any, ...]]()
 
     # --- comprehensions -------------------------------------------------------------------------------------------
 
@@ -515,11 +517,17 @@ class LoopRules(CallRules):
 
 @dataclass(frozen=True, slots=True)
 class NeighbourCase:
-    """One way in which two datasets may be neighbours: words, and the dataset of both as the program sees it."""
+    """One way in which two datasets may be neighbours: words, and the dataset of both as the program sees it.
+
+    Of records: the region of the one that the first has, of that of the second, of one that both have; None: no such.
+    `numbers`: the parts of records that were used as numbers.
+    """
 
     words: str
     data: Any
     axes: Mapping[Any, bool] = field(default_factory=dict)
+    regions: tuple[Region | None, Region | None, Region] | None = None
+    numbers: set[tuple[Any, ...]] = field(default_factory=set)
 
 
 def cases(
@@ -545,10 +553,10 @@ def cases(
     if adjacency == "replace_one":
         for one, two in itertools.product(regions, repeat=2):
             changed = Replaced(False, Record(False, (), one), Record(False, (), two))
+            both = Vector(usual=usual, changed=(changed,), axis=axis)
+            held = Keyed(vector=both) if kind == "a mapping" else both
             yield NeighbourCase(
-                f"{_shown(one)} in the place of {_shown(two)}",
-                Vector(usual=usual, changed=(changed,), axis=axis),
-                {axis: True},
+                f"{_shown(one)} in the place of {_shown(two)}", held, {axis: True}, (one, two, regions[0])
             )
         return
     for region, second in itertools.product(regions, (True, False)):
@@ -557,7 +565,9 @@ def cases(
             entry = Vector(usual=Record(False, (), region), axis=EntryAxis())
         vector = Vector(usual=usual, extra=(second, entry), axis=axis)
         data = Keyed(vector=vector) if kind == "a mapping" else vector
-        yield NeighbourCase(f"{_shown(region)} {'added' if second else 'removed'}", data)
+        common = next((each for each in regions if each is not region), region)
+        sides = (None, region, common) if second else (region, None, common)
+        yield NeighbourCase(f"{_shown(region)} {'added' if second else 'removed'}", data, {}, sides)
 
 
 def _of_answers(adjacency: str, kind: str, answers: int | None, whole: bool) -> Iterator[NeighbourCase]:
@@ -594,7 +604,7 @@ def _regions(points: Mapping[tuple[Any, ...], set[Any]]) -> Iterator[dict[tuple[
 
 def _places(values: set[Any]) -> Iterator[Place]:
     numbers = sorted({value for value in values if is_number(value)})
-    others = [value for value in values if not is_number(value)]
+    others = sorted((value for value in values if not is_number(value)), key=repr)
     for value in (*numbers, *others):
         yield Place(True, value)
     ends: list[Bound] = [-math.inf, *map(Fraction, numbers), math.inf]
@@ -611,7 +621,7 @@ def _shown(region: Mapping[tuple[Any, ...], Place]) -> str:
         name = "the record" + "".join(f"[{step!r}]" if not str(step).startswith(".") else str(step) for step in path)
         if place.exactly:
             parts.append(f"{name} == {place.value!r}")
-        elif place.span.low != place.span.high:
+        elif place.span.low != place.span.high and any(map(is_number, place.value)):
             parts.append(f"{name} between {float(place.span.low):g} and {float(place.span.high):g}")
         else:
             parts.append(f"{name} anything else")

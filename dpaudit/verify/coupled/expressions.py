@@ -237,8 +237,8 @@ class Expressions(Ways):
     def plain(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """What Python makes of plain values; its exceptions are those of both runs."""
         try:
-            if function is operator.pow and isinstance(args[1], int) and abs(args[1]) > 10_000:
-                raise self.refusal("a power that is too large to compute", "give smaller numbers")
+            if function in GROWING and too_large(function, *args):
+                raise self.refusal("a value that is too large to compute", "give smaller numbers")
             with np.errstate(all="ignore"):
                 return function(*args, **kwargs)
         except NotShown:
@@ -516,6 +516,24 @@ TOTAL = words(
     "len range enumerate zip sum min max abs round int float bool str sorted reversed list tuple dict set "
     "frozenset any all pow divmod isinstance ord chr slice"
 )
+GROWING = (operator.mul, operator.pow, operator.lshift)
+
+
+def too_large(function: Callable[..., Any], left: Any, right: Any) -> bool:
+    """Whether a product, power or shift is an integer, or a list or text, of more than 100,000 bits or entries.
+
+    >>> too_large(operator.pow, 10, 10**9), too_large(operator.mul, [0], 10**9), too_large(operator.mul, 3, 4)
+    (True, True, False)
+    """
+    for one, two in ((left, right), (right, left)):
+        if isinstance(one, list | tuple | str | bytes) and isinstance(two, int):
+            return len(one) * two > 100_000
+    if not (isinstance(left, int) and isinstance(right, int)):
+        return False
+    bits = {operator.mul: right.bit_length(), operator.lshift: right}.get(function)
+    return (left.bit_length() * right if bits is None else left.bit_length() + bits) > 100_000
+
+
 MISSING = object()  # of a name: without a value on some way
 SAME_IN_NUMPY = frozenset(
     f"math.{name}"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.base.installed import flint
-from dpaudit.results.bounds import HAIR
+from dpaudit.claims.rounding import HAIR
 from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.spent import Spending
 from dpaudit.verify.coupled.values import (
@@ -28,7 +28,7 @@ from dpaudit.verify.coupled.values import (
     Noisy,
     NoisyVector,
     NormedVector,
-    Opaque,
+    OpaqueValue,
     PairedNumber,
     Span,
     UnknownValue,
@@ -62,7 +62,7 @@ ARGUMENTS = {  # of numpy's Generator, in their order
 FREE = words("integers randint binomial poisson permutation bytes choice random uniform shuffle")
 
 
-class Rng(Opaque):
+class Rng(OpaqueValue):
     """The generator of the program."""
 
     def draw(self, law: str, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -59,6 +59,7 @@ class Split(Exception):
 class OperatorRules(NoiseLedger):
     """What Python does with numbers, vectors and truth values that are unknown."""
 
+    numbers: set[tuple[Any, ...]]  # parts of records that are used as numbers
     single: bool | None = None  # whether only the second run does this, or only the first; None: both
     changed_axes: dict[Any, bool]
     facts: dict[Any, Any]
@@ -73,6 +74,7 @@ class OperatorRules(NoiseLedger):
     def numeric(self, value: Any) -> Any:
         """A record's part as the number that it is taken for."""
         if isinstance(value, Record):
+            self.numbers.add(value.path)
             place = self.place(value)
             if place is None:
                 return PairedNumber()

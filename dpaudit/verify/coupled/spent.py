@@ -40,6 +40,11 @@ class Spending:
     def __add__(self, other: "Spending") -> "Spending":
         return Spending(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
 
+    @property
+    def size(self) -> float:
+        """By how much it is more than another, roughly."""
+        return float(self.pure) + math.sqrt(self.gaussian) + float(self.delta)
+
     def epsilon_at(self, delta: float) -> float:
         """An epsilon, rounded up, such that the way is (epsilon, delta)-DP; infinite where there is none."""
         return min(self._by_parts(Fraction(delta)), self._by_rho(Fraction(delta))) if delta else self._pure()

@@ -92,14 +92,14 @@ class UnknownValue:
         return self  # a value, not a place
 
 
-class Opaque:
+class OpaqueValue:
     """What is no value but can be called: it may hold data or noise."""
 
     same = False
 
 
 @dataclass(frozen=True)
-class Function(Opaque):
+class Function(OpaqueValue):
     """A helper, a lambda, or a function of Python's, numpy's or math's by its name; `owner`: what a method is of."""
 
     name: str
@@ -450,7 +450,7 @@ def is_known(value: Any) -> bool:
 
 def is_same(value: Any) -> bool:
     """Whether both runs have the same value; noise that nothing has looked at is not yet."""
-    if isinstance(value, UnknownValue | Opaque):
+    if isinstance(value, UnknownValue | OpaqueValue):
         return value.same
     if isinstance(value, Noisy):
         return value.value is not None

@@ -34,7 +34,7 @@ def run(
     """
     queries = [_exact(answer) for answer in (answers if isinstance(answers, Sequence) else [answers])]
     values = {name: _exact(value) for name, value in {**program.defaults, **parameters}.items()}
-    state = State(program, values, queries, draw)
+    state = InterpreterState(program, values, queries, draw)
     for precondition in program.preconditions:
         if not state.value(precondition):
             raise InvalidSpec(f"the parameters must keep what {program.name} asserts of them")
@@ -51,7 +51,7 @@ def _exact(value: Number) -> Any:
 
 
 @dataclass
-class State:
+class InterpreterState:
     """A run in progress; `decisions` are those of the part that it is in."""
 
     program: nodes.Program

@@ -19,7 +19,7 @@ from dpaudit.verify.alignment import prove
 from dpaudit.verify.language import expression, nodes, read
 from dpaudit.verify.proof import Alignment, Case, Proof
 from tests.cases import for_each, some
-from tests.verify.interpreter import State
+from tests.verify.interpreter import InterpreterState
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Turn:
 
 
 @dataclass
-class Run(State):
+class Run(InterpreterState):
     """One run; `draw(place of the turn, its path so far, statement, scale)` gives the draws."""
 
     turns: list[Turn] = field(default_factory=list)
@@ -110,7 +110,7 @@ def coupled_cost(
 def cost_at(text: str, proof: Proof, program: nodes.Program, parameters: dict[str, Fraction], answers: Any) -> Fraction:
     """A cost of the proof at values of its parameters."""
     values: dict[str, Fraction] = {**parameters, **proof.fixed}
-    return State(program, values, answers, lambda law, size: size).value(expression(text, program))  # type: ignore[no-any-return]
+    return InterpreterState(program, values, answers, lambda law, size: size).value(expression(text, program))  # type: ignore[no-any-return]
 
 
 RUNS = 40

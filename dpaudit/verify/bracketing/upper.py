@@ -189,7 +189,8 @@ def readings(
     for pair in pairs:
         answers_of_pair(pair)  # raises for numbers that round otherwise than doubles
     source = source_of(target.source, target.function)
-    check_reading(source, program, *names_of(source.definition, program.parameters), parameters)
+    data, rng = names_of(source.definition, program.parameters)
+    check_reading(source, program, data, rng or "rng", parameters)
     yield Bounds(reading=Reading(program, parameters))
     if isinstance(claim, str):
         expression(claim, program)  # raises for what this program's proofs cannot say
@@ -241,8 +242,9 @@ def derived(
             note = f"{COUPLING}, which stops in the case: {heard[-1].words}"
             yield Bounds(notes=(note,), pair=proposed(heard[-1], adjacency, data))
         raise
-    for each in found if pair is not None else ():
-        check_about(each, pair)
+    for each in found:
+        if pair is not None:
+            check_about(each, pair)
     case = next((each for each in heard if each.words == dearest(found[-1]).case), heard[-1])
     yield Bounds(pair=proposed(case, adjacency, found[-1].data))
     for bound in bounds_of(found, claim):

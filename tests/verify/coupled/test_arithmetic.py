@@ -97,7 +97,7 @@ def test_rounding_to_even_moves_by_two() -> None:
 
 @for_each("order", [ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq])
 def test_what_spans_decide_is_what_python_decides(order: type[ast.cmpop]) -> None:
-    from dpaudit.verify.coupled.executor import ORDERS
+    from dpaudit.verify.coupled.expressions import ORDERS
 
     draws, known = random.Random(3), 0
     for _ in range(TRIED):

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.verify.language.interpreter import DrawsOne, Number, InterpreterState, run
+from dpaudit.verify.language.interpreter import DrawsOne, InterpreterState, Number, run
 
-__all__ = ["DrawsOne", "Noise", "Number", "InterpreterState", "as_output", "run"]
+__all__ = ["DrawsOne", "InterpreterState", "Noise", "Number", "as_output", "run"]
 
 
 class Noise:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dpaudit.account.bracketed import ONE_WAY, bound_text, spent_text
-from dpaudit.claims import Claim, PureDP, Relation, claim_from_dict
+from dpaudit.claims import Claim, Relation, claim_from_dict
 from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.bounds import Arithmetic, Bracket, Label, UpperBound
@@ -50,14 +50,13 @@ def bounds_of(found: Sequence[Derivation], claim: Claim | None, source: str = CO
     named = " whose first part, or user, names the user" if (adjacency, first.data) == OF_USERS else ""
     kind = f"the data {first.data}{' of whole numbers' if first.whole else ''}{named}{many}{at and f'; at {at}'}"
     shown = None if claim is None else _weakest([each.shown(claim) for each in found])
-    delta = claim.delta if claim is not None and (claim.delta or isinstance(claim, PureDP)) else DELTA
-    least = math.inf
-    for each in (0.0, delta):
-        epsilon = max(one.epsilon_at(each) for one in found)
-        if epsilon < least or each == delta and least == math.inf:
-            least = epsilon
-            scope = f"all inputs ({words_of(adjacency)}; {kind})"
-            yield UpperBound(epsilon, each, Label.PROVED, scope, Arithmetic.REALS, source, shows=shown)
+    least, delta = max(one.epsilon_at(0.0) for one in found), DELTA if claim is None else claim.delta or DELTA
+    scope = f"all inputs ({words_of(adjacency)}; {kind})"
+    if least < math.inf:
+        yield UpperBound(least, 0.0, Label.PROVED, scope, Arithmetic.REALS, source, shows=shown)
+    epsilon = max(one.epsilon_at(delta) for one in found)
+    if least == math.inf or epsilon < least and claim is not None and claim.delta:
+        yield UpperBound(epsilon, delta, Label.PROVED, scope, Arithmetic.REALS, source, shows=shown)
 
 
 def _weakest(shown: Sequence[Claim | None]) -> Claim | None:
@@ -105,6 +104,8 @@ def bound_of_derivations(
     read = source_of(target.source, target.function)
     if target.check is not None:
         target.check()
+    if found[0].adjacency not in RECORDS and target.parameters.get("sensitivity", 1) != 1:
+        raise InvalidSpec("an adjacency of answers is about moves of at most 1: give sensitivity = 1")
     for each in found:
         if each.source != read.text:
             raise InvalidSpec(f"the proof is of another program than {target.name}, as its source now reads; prove it")

@@ -46,8 +46,8 @@ from dpaudit.verify.bracketing.targets import (
 from dpaudit.verify.checker import certified, check, epsilon
 from dpaudit.verify.coupled import Derivation, derive, names_of
 from dpaudit.verify.coupled.cases import NeighbourCase
-from dpaudit.verify.coupled.executor import NotShown
 from dpaudit.verify.coupled.tape import check_reading
+from dpaudit.verify.coupled.ways import NotShown
 from dpaudit.verify.deadline import left_s, within
 from dpaudit.verify.enclosure import named, rational
 from dpaudit.verify.language import expression, read
@@ -189,7 +189,8 @@ def readings(
     for pair in pairs:
         answers_of_pair(pair)  # raises for numbers that round otherwise than doubles
     source = source_of(target.source, target.function)
-    check_reading(source, program, *names_of(source.definition, program.parameters), parameters)
+    data, rng = names_of(source.definition, program.parameters)
+    check_reading(source, program, data, rng or "rng", parameters)
     yield Bounds(reading=Reading(program, parameters))
     if isinstance(claim, str):
         expression(claim, program)  # raises for what this program's proofs cannot say
@@ -241,8 +242,9 @@ def derived(
             note = f"{COUPLING}, which stops in the case: {heard[-1].words}"
             yield Bounds(notes=(note,), pair=proposed(heard[-1], adjacency, data))
         raise
-    for each in found if pair is not None else ():
-        check_about(each, pair)
+    for each in found:
+        if pair is not None:
+            check_about(each, pair)
     case = next((each for each in heard if each.words == dearest(found[-1]).case), heard[-1])
     yield Bounds(pair=proposed(case, adjacency, found[-1].data))
     for bound in bounds_of(found, claim):

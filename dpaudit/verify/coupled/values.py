@@ -461,7 +461,7 @@ def copied(value: Any, records: dict[int, Any] | None = None) -> Any:
 
 
 def of_itself(value: Any, since: int) -> Any:
-    """What was made of an entry since a time: that a number of its own was taken from it says nothing of other entries."""
+    """What was made of an entry since a time: a number of its own that was taken from it says nothing of others."""
     match value:
         case PairedNumber() if value.less is not None and value.less[0].born > since:
             return replace(value, less=None)

@@ -215,8 +215,9 @@ def bracket(
     checked. `adjacency` says how neighbours differ: of vectors of query answers "all-differ", "one-differs",
     "monotone", or one way "up" or "down"; of records "add_or_remove_one", "replace_one", "add_or_remove_user". Of
     answers the loss of `pair` is enclosed, or that of the worst pair of `answers` that a search finds. `domain` and
-    `neighbours` replay code of finite randomness on every choice, in at most `most_paths` runs. From below: an audit with so many `runs` (0: none) of the pair, or of the
-    worst that was found. What was not done within `max_time_s`, and what a method cannot say, is a reason.
+    `neighbours` replay code of finite randomness on every choice, in at most `most_paths` runs. From below: an audit
+    with so many `runs` (0: none) of the pair, or of the worst that was found. What was not done within `max_time_s`,
+    and what a method cannot say, is a reason.
 
     `claim` is a claim, an epsilon, or a text in the parameters such as "2*eps". An entry of the catalogue brings its
     own claim, pair and adjacency. Raises `InvalidSpec` for a wrong question.

@@ -53,7 +53,7 @@ def bracket_command(call: BracketCommand) -> int:
     else:
         lines = str(joined.bracket).splitlines()
         if call.explain:
-            from dpaudit.cli.explain import explanation
+            from dpaudit.verify.bracketing.explained import explanation
 
             lines += explanation(joined)
         show("\n".join(clean(line, LONGEST) for line in lines))

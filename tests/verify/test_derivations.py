@@ -15,12 +15,12 @@ import pytest
 
 import dpaudit
 from dpaudit.account.bracketed import headline
-from dpaudit.cli.explain import explanation
 from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.bounds import Label, UpperBound
 from dpaudit.spec.questions import read_spec
 from dpaudit.verify.bracketing import Joined, bound_of_proofs, checked, target_of
+from dpaudit.verify.bracketing.explained import explanation
 from dpaudit.verify.checker import ProofRejected
 from dpaudit.verify.coupled import Derivation, derive
 from dpaudit.verify.coupled.cases import NeighbourCase

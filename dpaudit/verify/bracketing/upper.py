@@ -49,7 +49,7 @@ from dpaudit.verify.coupled.cases import NeighbourCase
 from dpaudit.verify.coupled.tape import check_reading
 from dpaudit.verify.coupled.ways import NotShown
 from dpaudit.verify.deadline import left_s, within
-from dpaudit.verify.enclosure import named, rational
+from dpaudit.verify.enclosure import check_wide, named, rational
 from dpaudit.verify.language import expression, read
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.language.source import source_of
@@ -232,6 +232,8 @@ def derived(
     source = source_of(target.source, target.function)
     if target.check is not None:
         target.check()
+    for name, value in target.parameters.items():
+        check_wide(f"the parameter {name}", value)
     heard, found = list[NeighbourCase](), list[Derivation]()
     try:
         for way in WAYS.get(adjacency, (adjacency,)):

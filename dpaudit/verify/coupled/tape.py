@@ -34,7 +34,7 @@ class DrawTape(Rng):
     The same calls give the same draws, to Python and to the executor; `array` makes the arrays of either. Scales are
     looked at but change nothing.
 
-    >>> Tape(1).laplace(scale=2.0) == Tape(1).laplace(scale=5.0)
+    >>> DrawTape(1).laplace(scale=2.0) == DrawTape(1).laplace(scale=5.0)
     True
     """
 

@@ -157,7 +157,7 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
         every = replayed(target, claim, domain, wanted.neighbours, wanted.most_paths)
         known = known.attempt("exact replay", every, part)
         pair = pair or known.pair
-    if adjacency not in ONE_WAY and adjacency not in RECORDS:
+    if adjacency not in ONE_WAY:
         known = with_exact_loss(known, target, claim, pair, adjacency, answers)
         pair = pair or known.pair
     made_up = pair is None and adjacency in RECORDS

@@ -34,7 +34,8 @@ def add(one: PairedNumber, two: PairedNumber) -> PairedNumber:
     elif two.less is not None:
         less = None
     whole = one.whole and two.whole
-    return PairedNumber(True, one.span + two.span, one.moved + two.moved, whole, start, offset, less, alone)
+    same = one.same and two.same
+    return PairedNumber(same, one.span + two.span, one.moved + two.moved, whole, start, offset, less, alone)
 
 
 def subtract(one: PairedNumber, two: PairedNumber) -> PairedNumber:
@@ -51,30 +52,32 @@ def scaled(one: PairedNumber, factor: Fraction, whole: bool = False) -> PairedNu
     """factor * one."""
     by = Span(factor, factor)
     less = None if one.less is None else (one.less[0], one.less[1] * factor)
-    return PairedNumber(True, one.span * by, one.moved * by, one.whole and whole, less=less, alone=one.alone * by)
+    return PairedNumber(one.same, one.span * by, one.moved * by, one.whole and whole, less=less, alone=one.alone * by)
 
 
 def multiply(one: PairedNumber, two: PairedNumber) -> PairedNumber:
     """one * two."""
     for number, other in ((one, two), (two, one)):
         if number.span.width == 0 and not math.isinf(number.span.low):
-            return scaled(other, Fraction(number.span.low), number.whole)
+            found = scaled(other, Fraction(number.span.low), number.whole)
+            return found if number.same else replace(found, same=False)
     moved = one.span * two.moved + two.span * one.moved + one.moved * two.moved
-    return PairedNumber(True, one.span * two.span, moved, one.whole and two.whole)
+    return PairedNumber(one.same and two.same, one.span * two.span, moved, one.whole and two.whole)
 
 
 def divide(one: PairedNumber, two: PairedNumber, alone: bool = False) -> PairedNumber:
     """one / two. Raises `Undefined` where two may be 0 in one run alone; `alone`: only one run divides."""
     over = two.span.inverse() if two.span.low > 0 or two.span.high < 0 else None
     if over is None:
-        if two.moved != STILL or alone:
+        if not two.same or alone:
             raise Undefined("a division by what may be 0")
-        return PairedNumber() if one.moved == STILL else PairedNumber(True, ALL, ALL)
+        return PairedNumber(one.same, ALL, STILL if one.moved == STILL else ALL)
     if two.span.width == 0:
-        return scaled(one, Fraction(over.low))
+        found = scaled(one, Fraction(over.low))
+        return found if two.same else replace(found, same=False)
     if two.moved == STILL:
-        return PairedNumber(True, one.span * over, one.moved * over)
-    return PairedNumber(True, one.span * over, ALL)
+        return PairedNumber(one.same and two.same, one.span * over, one.moved * over)
+    return PairedNumber(False, one.span * over, ALL)
 
 
 def whole_steps(one: PairedNumber, to_even: bool = False, to_zero: bool = False) -> PairedNumber:
@@ -92,26 +95,27 @@ def whole_steps(one: PairedNumber, to_even: bool = False, to_zero: bool = False)
     low, high = (
         end if math.isinf(end) else Fraction(f(end)) for end, f in zip(one.span, (math.floor, math.ceil), strict=True)
     )
-    return PairedNumber(True, Span(low, high), moved, True)
+    return PairedNumber(one.same, Span(low, high), moved, True)
 
 
 def extreme(one: PairedNumber, two: PairedNumber, pick: Callable[[Any, Any], Any]) -> PairedNumber:
     """The smaller or the larger of two numbers: it moves no further than they do."""
     span = Span(pick(one.span.low, two.span.low), pick(one.span.high, two.span.high))
     still = one.moved == STILL and two.moved == STILL
-    return PairedNumber(True, span, STILL if still else one.moved | two.moved, one.whole and two.whole)
+    moved = STILL if still else one.moved | two.moved
+    return PairedNumber(one.same and two.same, span, moved, one.whole and two.whole)
 
 
 def absolute(one: PairedNumber) -> PairedNumber:
     """|one|."""
     most, low = one.span.most, max(ZERO, one.span.low, -one.span.high)
     far = one.moved.most
-    return PairedNumber(True, Span(low, most), Span(-far, far), one.whole)
+    return PairedNumber(one.same, Span(low, most), Span(-far, far), one.whole)
 
 
 def power(one: PairedNumber, exponent: int) -> PairedNumber:
     """one ** exponent, a whole number from 0 on."""
-    result = PairedNumber(True, Span(ONE, ONE), STILL, True)
+    result = PairedNumber(one.same, Span(ONE, ONE), STILL, True)
     for _ in range(exponent):
         result = multiply(result, one)
     return result if exponent % 2 else replace(result, span=Span(max(Fraction(0), result.span.low), result.span.high))
@@ -130,7 +134,7 @@ def monotone(
         value = math.nextafter(value, away) if math.isfinite(value) else value
         ends.append(value if math.isinf(value) else Fraction(value))
     moved = STILL if one.moved == STILL else one.moved * Span(Fraction(0), steepest)
-    return PairedNumber(True, Span(*ends), moved)
+    return PairedNumber(one.same, Span(*ends), moved)
 
 
 def compare(op: ast.cmpop, one: PairedNumber, two: PairedNumber) -> bool | PairedTruth:

@@ -84,6 +84,7 @@ class LoopRules(CallRules):
     def __init__(self, run: TreeExecutor) -> None:
         super().__init__(run)
         self.rows, self.changed_axes, self.ones, self.standing = RowAxis(), {}, set[int](), {}
+        self.marks: dict[Any, PairedNumber] = {}  # of each variable: what it is at the start of a turn of one run alone
         self.facts: dict[Any, Any] = {}  # what was found out of the case on the way, undone with all else
         self.numbers = set[tuple[Any, ...]]()
 
@@ -405,7 +406,8 @@ class LoopRules(CallRules):
                 return replace(value, start=token, added=Fraction(0))
             if type(value) is not PairedNumber:
                 return value  # what no turn changes is known, or is no number
-            return PairedNumber(True, value.span, whole=value.whole, start=token)
+            found = self.marks[token] = PairedNumber(True, value.span, whole=value.whole, start=token)
+            return found
 
         if isinstance(held, dict):
             return {name: mark(name, value) for name, value in held.items()}
@@ -459,7 +461,7 @@ class LoopRules(CallRules):
                 for each in (one, two)
             ]
             before = old.moved_2 if isinstance(old, NormedVector) else Fraction(0)
-            return NormedVector(True, math.inf, math.inf, before + far[0] + far[1], self.rows)
+            return NormedVector(False, math.inf, math.inf, before + far[0] + far[1], self.rows)
         was = number_of(old) if not isinstance(old, bool) else None
         sides = [number_of(each) if each is not old else was for each in (one, two)]
         if None in sides or (was is None and old is not MISSING):
@@ -473,17 +475,16 @@ class LoopRules(CallRules):
         if was is not None and all(each is old or side.start == token for each, side in ((one, first), (two, second))):
             offsets = [STILL if each is old else side.offset for each, side in ((one, first), (two, second))]
             span = was.span + (offsets[0] | offsets[1])
-            return PairedNumber(True, span, was.moved + offsets[1] + -offsets[0], whole and was.whole)
+            return PairedNumber(False, span, was.moved + offsets[1] + -offsets[0], whole and was.whole)
         if was is None and (one is MISSING or two is MISSING):
             return UnknownValue(False)
-        return PairedNumber(True, first.span | second.span, second.span + -first.span, whole)
+        return PairedNumber(False, first.span | second.span, second.span + -first.span, whole)
 
-    @staticmethod
-    def untouched(value: Any, token: Any) -> bool:
-        """Whether a variable is what it was before the turn."""
+    def untouched(self, value: Any, token: Any) -> bool:
+        """Whether a variable is what it was before the turn: the very one, as 0 and 0.0 are told apart."""
         if isinstance(value, NormedVector):
             return bool(value.start == token and value.added == 0)
-        return isinstance(value, PairedNumber) and value.start == token and value.offset == STILL
+        return value is not MISSING and value is self.marks.get(token)
 
     # --- samplers ---------------------------------------------------------------------------------------------------
 

@@ -294,7 +294,7 @@ class CallRules(NumberRules):
     def _range_of(self, length: Any) -> Any:
         if not isinstance(length, PairedNumber) or length.axis is None:
             return NotImplemented
-        extra = None if length.moved == STILL else (length.moved.low > 0, PairedNumber(whole=True))
+        extra = None if length.same else (length.moved.low > 0, PairedNumber(whole=True))
         moved = STILL if extra is None else arithmetic.UNIT
         index = EntryIndex(True, AT_LEAST_0, moved, True, axis=length.axis)
         changed = (replace(index, of_changed=True),) if self.changed_axes.get(length.axis, False) else ()
@@ -312,7 +312,7 @@ class CallRules(NumberRules):
             return NotImplemented
         indices = self.indices(found)
         if start != 0:
-            indices = self.each(indices, lambda index: PairedNumber(True, AT_LEAST_0, index.moved, True))
+            indices = self.each(indices, lambda index: PairedNumber(index.same, AT_LEAST_0, index.moved, True))
         return replace(self.paired(PARTS["items"], indices, found), array=False)
 
     def _zip_of(self, *values: Any) -> Any:

@@ -73,7 +73,7 @@ class JoinRules(OperatorRules):
         if a is not None and b is not None and not isinstance(one, bool) and not isinstance(two, bool):
             start = a.start if a.start is b.start else None
             return PairedNumber(
-                True, a.span | b.span, a.moved | b.moved, a.whole and b.whole, start, a.offset | b.offset
+                a.same and b.same, a.span | b.span, a.moved | b.moved, a.whole and b.whole, start, a.offset | b.offset
             )
         if isinstance(one, Function | type(None) | Rng) and one == two:
             return one
@@ -117,7 +117,13 @@ class JoinRules(OperatorRules):
             raise self.run.refusal("vectors of two lengths", "use rows of one length")
         start = a.start if a.start == b.start else None
         seen[id(one), id(two)] = found = NormedVector(
-            True, max(sizes), max(a.moved_1, b.moved_1), max(a.moved_2, b.moved_2), a.axis, start, max(a.added, b.added)
+            a.same and b.same,
+            max(sizes),
+            max(a.moved_1, b.moved_1),
+            max(a.moved_2, b.moved_2),
+            a.axis,
+            start,
+            max(a.added, b.added),
         )
         return found
 
@@ -166,7 +172,7 @@ class JoinRules(OperatorRules):
                 high = new.span.high if new.span.high <= was.span.high else math.inf
                 moved = new.moved if self.alike_spans(was.moved, new.moved) else ALL
                 offset = new.offset if self.alike_spans(was.offset, new.offset) else ALL
-                return PairedNumber(True, Span(low, high), moved, new.whole, new.start, offset)
+                return PairedNumber(new.same, Span(low, high), moved, new.whole, new.start, offset)
             return new
 
         result: Contents = {}

@@ -240,7 +240,8 @@ class NumberRules(ValueRules):
         moves += [each.span if second else -each.span for each in numbers[1 + len(changed) :]]
         moved = functools.reduce(operator.add, moves, STILL) if first.moved == STILL else ALL
         summed = tuple(every) if not extra and all(map(is_power, every)) else ()
-        return PairedNumber(True, Span(low, high), moved, all(each.whole for each in numbers), summed=summed)
+        same, whole = not extra and all(each.same for each in numbers), all(each.whole for each in numbers)
+        return PairedNumber(same, Span(low, high), moved, whole, summed=summed)
 
     @staticmethod
     def sum_of_rows(usual: Any, changed: list[Any], extra: list[Any]) -> NormedVector:
@@ -249,7 +250,8 @@ class NumberRules(ValueRules):
         sizes = [each.size if isinstance(each, NormedVector) else math.inf for each in extra]
         far = sum([*moves, *sizes], Fraction(0)) if is_same(usual) else math.inf
         axis = usual.axis if isinstance(usual, NormedVector) else None
-        return NormedVector(True, math.inf, math.inf if far else Fraction(0), far, axis)
+        same = not extra and is_same([usual, *changed])
+        return NormedVector(same, math.inf, math.inf if far else Fraction(0), far, axis)
 
     def _mean_of(self, value: Any, axis: Any = None) -> Any:
         total, number = self.by_rule("sum", [value], {"axis": axis}), self.run.apply(Function("len"), [value], {})
@@ -295,7 +297,8 @@ class NumberRules(ValueRules):
             return NotImplemented
         hull = functools.reduce(operator.or_, (each.moved for each in numbers))
         whole = all(each.whole for each in numbers)
-        return PairedNumber(True, ALL, hull, whole, top=(entries,) if pick is max else ())
+        same = all(each.same for each in numbers)
+        return PairedNumber(same, ALL, hull, whole, top=(entries,) if pick is max else ())
 
     def most_by(self, pick: Any, entries: Any, key: Any) -> Any:
         """The entry for which a key function gives the most: public ones, by what has noise or is public."""

@@ -187,7 +187,7 @@ class OperatorRules(NoiseLedger):
         if power == 0:
             return inner
         most = Span(Fraction(0), Fraction(1)) if power < 0 else Span(Fraction(1), math.inf)
-        found = PairedNumber(True, inner.span * most, inner.moved * most, inner.whole and power > 0)
+        found = PairedNumber(inner.same, inner.span * most, inner.moved * most, inner.whole and power > 0)
         return replace(
             found,
             count=(axis, power, inner),
@@ -234,7 +234,8 @@ class OperatorRules(NoiseLedger):
             one, two = (left, right) if left.start is not None else (right, left)
             start = None if two.start is not None or isinstance(op, ast.Sub) else one.start
             moved = left.moved_1 + right.moved_1, left.moved_2 + right.moved_2
-            return NormedVector(True, left.size + right.size, *moved, left.axis, start, one.added + two.size)
+            same = left.same and right.same
+            return NormedVector(same, left.size + right.size, *moved, left.axis, start, one.added + two.size)
         by = right if isinstance(left, NormedVector) else left
         block = left if isinstance(left, NormedVector) else right
         if (
@@ -243,7 +244,8 @@ class OperatorRules(NoiseLedger):
             and (by != 0 and isinstance(left, NormedVector) or isinstance(op, ast.Mult))
         ):
             factor = abs(fraction_of(by) if isinstance(op, ast.Mult) else 1 / fraction_of(by))
-            return NormedVector(True, block.size * factor, block.moved_1 * factor, block.moved_2 * factor, block.axis)
+            moved = block.moved_1 * factor, block.moved_2 * factor
+            return NormedVector(block.same, block.size * factor, *moved, block.axis)
         if (
             not isinstance(left, Record | Norm)
             and not isinstance(right, Record | Norm)
@@ -368,7 +370,7 @@ class OperatorRules(NoiseLedger):
             return tuple(map(self.beside, first, second))
         one, two = number_of(first), number_of(second)
         if one is not None and two is not None:
-            return PairedNumber(True, one.span | two.span, two.span + -one.span, one.whole and two.whole)
+            return PairedNumber(False, one.span | two.span, two.span + -one.span, one.whole and two.whole)
         if isinstance(first, NormedVector) and isinstance(second, NormedVector):
             return NormedVector(False, max(first.size, second.size), math.inf, first.size + second.size, first.axis)
         return Replaced(False, first, second)

@@ -117,6 +117,7 @@ class Function(OpaqueValue):
 class PairedNumber(UnknownValue):
     """A real number in `span`, that of the second run `moved` from that of the first.
 
+    `same`: nothing that differs is in it; one that does not move may still be 0 in one run, 0.0 or -0.0 in the other.
     `whole`: an integer. `start` and `offset`: the number is the one that a variable had where a record was about to be
     read, plus the offset. `less`: a multiple of a number of both runs was taken from it, without which it moves by
     `alone`. `log`: it is e to this number, over the sum of such that `over` is; `summed`: it is the sum of these.
@@ -144,10 +145,9 @@ class PairedNumber(UnknownValue):
 
     def __post_init__(self) -> None:
         apart = Span(self.span.low - self.span.high, self.span.high - self.span.low) if _finite(self.span) else ALL
-        moved = self.moved & apart
-        object.__setattr__(self, "moved", moved)
+        object.__setattr__(self, "same", self.same and self.moved == STILL)
+        object.__setattr__(self, "moved", self.moved & apart)
         object.__setattr__(self, "born", next(CLOCK))
-        object.__setattr__(self, "same", moved == STILL)
 
 
 def _finite(span: Span) -> bool:
@@ -321,7 +321,7 @@ class NormedVector(UnknownValue):
     added: Bound = Fraction(0)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "same", self.moved_2 == 0 and self.start is None)
+        object.__setattr__(self, "same", self.same and self.moved_2 == 0 and self.start is None)
 
 
 @dataclass(frozen=True, eq=False)

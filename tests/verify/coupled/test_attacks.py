@@ -1,8 +1,8 @@
 """Small programs that break their claims, each by something that a proof could overlook; and sound ones beside them.
 
 `attacks.txt` and `twins.txt` hold a program under each heading: its name, the adjacency, the parameters, the claim (1.0
-where none is given) and how many answers there are. One whose name begins with "!" is proved still: it is known, and its
-test fails once it is not, so that the mark goes.
+where none is given) and how many answers there are. One whose name begins with "!" is proved still: it is known, and
+its test fails once it is not, so that the mark goes.
 """
 
 from __future__ import annotations

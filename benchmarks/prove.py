@@ -120,8 +120,8 @@ def epsilon_of(entry: Any, delta: float) -> float | None:
 
 
 def _reason(entry: Any, reasons: Sequence[str]) -> str:
-    """The reason that says most: of what should be refuted that of the pair, else that of two runs followed at once."""
-    method = "the code followed" if entry.broken else "two runs"
+    """The reason that says most: of what should be refuted that of the pair, else that of a coupling."""
+    method = "the code followed" if entry.broken else "proof by coupling"
     return next((each for each in reasons if each.startswith(method)), reasons[0] if reasons else "")
 
 

@@ -64,7 +64,7 @@ def decided(entry: Any) -> Decided:
     seconds = time.process_time() - started
     room = entry.module.rpartition(".")[2]
     if found is None:
-        return Decided(entry.name, room, "open", "", seconds, _reason(reasons), "; ".join(wrong))
+        return Decided(entry.name, room, "open", "", seconds, _reason(entry, reasons), "; ".join(wrong))
     by = found.refuting[0] if found.refuted else found.proving
     verdict = "refuted" if found.refuted else "proved"
     return Decided(entry.name, room, verdict, f"{by.source}, {by.label.value}", seconds, "", "; ".join(wrong))
@@ -119,9 +119,10 @@ def epsilon_of(entry: Any, delta: float) -> float | None:
     return claim.with_value(max(0.0, loss)).epsilon_at(delta) if type(claim).__name__ == "GaussianDP" else None
 
 
-def _reason(reasons: Sequence[str]) -> str:
-    """The reason that says most: that of two runs followed, or else the first one."""
-    return next((each for each in reasons if each.startswith("two runs")), reasons[0] if reasons else "")
+def _reason(entry: Any, reasons: Sequence[str]) -> str:
+    """The reason that says most: of what should be refuted that of the pair, else that of a coupling."""
+    method = "the code followed" if entry.broken else "proof by coupling"
+    return next((each for each in reasons if each.startswith(method)), reasons[0] if reasons else "")
 
 
 def by_room(rows: Sequence[Decided]) -> Iterator[tuple[str, ...]]:

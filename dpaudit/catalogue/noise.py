@@ -105,7 +105,7 @@ def centred_each(centres: Of, scale: Of, program: Program | None = None, loss: L
     )
 
 
-def scaled_each(centres: Of, scales: Of, loss: Loss | None = None) -> Code:
+def scaled_each(centres: Of, scales: Of, loss: Loss | None = None, program: Program | None = None) -> Code:
     """Laplace noise around each number of a vector, each with a scale of its own, which may be 0: a list of scales."""
 
     def run(data: Any, rng: Rng, **given: Any) -> tuple[float, ...]:
@@ -124,7 +124,7 @@ def scaled_each(centres: Of, scales: Of, loss: Loss | None = None) -> Code:
             return math.inf
         return float(np.sum(moved[widths > 0.0] / widths[widths > 0.0]))
 
-    return Code(run, sampler, loss or exact)
+    return Code(program or run, sampler, loss or exact)
 
 
 def one_draw(centres: Of, scale: Of, *, normal: bool = False) -> Code:

@@ -31,6 +31,12 @@ def _difference(data: int, rng: Rng, stop: float) -> int:
     return data + int(rng.geometric(stop)) - int(rng.geometric(stop))
 
 
+def _clamped(data: int, rng: Rng, epsilon: float, largest: int) -> int:
+    stop = -math.expm1(-epsilon)
+    noisy = data + int(rng.geometric(stop)) - int(rng.geometric(stop))
+    return min(max(noisy, 0), largest)
+
+
 def _two_sided(stop: Callable[..., float], loss: Loss, kept: Callable[..., Any] | None = None) -> Code:
     """The difference of two geometric draws that stop with a probability; `kept` is what is made of the noisy count."""
     noisy_count = remade(_difference, lambda **given: {"stop": stop(**given)})
@@ -120,7 +126,9 @@ clamped_geometric = of_number(
     source=Source(None, GRS),
     formula="the count plus z with probability proportional to e^(-epsilon |z|), clamped to 0, ..., largest",
     neighbours="counts from 0 to `largest` that differ by one",
-    code=_two_sided(_stop, per_unit, lambda noisy, data, largest, **_: np.clip(noisy, 0, largest)),
+    code=_two_sided(_stop, per_unit, lambda noisy, data, largest, **_: np.clip(noisy, 0, largest))._replace(
+        program=_clamped
+    ),
     parameters=(EPSILON, LARGEST),
     default_pair=(1, 0),
 ).with_twins(
@@ -133,7 +141,10 @@ clamped_geometric = of_number(
     own_bound=Twin(
         code=_two_sided(_stop, unbounded, lambda noisy, data, **_: np.clip(noisy, 0, 2 * data)), default_pair=(2, 1)
     ),
-    wrapped=Harmless(code=_two_sided(_stop, _wrapped_loss, lambda noisy, data, largest, **_: noisy % (largest + 1))),
+    wrapped=Harmless(
+        code=_two_sided(_stop, _wrapped_loss, lambda noisy, data, largest, **_: noisy % (largest + 1)),
+        edit={"min(max(noisy, 0), largest)": "noisy % (largest + 1)"},
+    ),
 )
 
 

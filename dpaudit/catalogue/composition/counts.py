@@ -38,12 +38,16 @@ def _as_they_are(data: list[float], **_: float) -> list[float]:
     return data
 
 
+def _composed_counts(data: Counts, rng: Rng, epsilon: float) -> tuple[float, ...]:
+    return tuple(count + rng.laplace(scale=len(data) / epsilon) for count in data)
+
+
 composed_counts = of_answers(
     name="composed_counts",
     title="k noisy counts, the budget divided by k",
     source=Source(f"{HAGHTALAB}, theorem 3.3; {BASSI}, 'Composition of DP mechanisms'", DMNS),
     formula="each of the k counts plus its own draw of Lap(k / epsilon)",
-    code=scaled_each(_as_they_are, lambda data, epsilon: [len(data) / epsilon] * len(data)),
+    code=scaled_each(_as_they_are, lambda data, epsilon: [len(data) / epsilon] * len(data), program=_composed_counts),
     parameters=(EPSILON,),
     default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
 ).with_twins(
@@ -80,11 +84,16 @@ def _advanced_loss(first: Counts, second: Counts, epsilon: float, delta: float, 
     return laplace_epsilon(int(np.count_nonzero(moves)), each, delta)
 
 
-def _advanced(*, logarithm: bool) -> Code:
+def _advanced_counts(data: Counts, rng: Rng, epsilon: float, delta: float) -> tuple[float, ...]:
+    scale = math.sqrt(2.0 * len(data) * math.log(1.0 / delta)) / epsilon
+    return tuple(count + rng.laplace(scale=scale) for count in data)
+
+
+def _advanced(*, logarithm: bool, program: Program | None = None) -> Code:
     def scales(data: Counts, epsilon: float, delta: float) -> list[float]:
         return [1.0 / _each(len(data), epsilon, delta, logarithm)] * len(data)
 
-    return scaled_each(_as_they_are, scales, partial(_advanced_loss, logarithm=logarithm))
+    return scaled_each(_as_they_are, scales, partial(_advanced_loss, logarithm=logarithm), program)
 
 
 def _moderate(most: float) -> Any:
@@ -101,7 +110,7 @@ advanced_counts = of_answers(
         f"{DRV}; Dwork & Roth 2014, theorem 3.20",
     ),
     formula="each of the k counts plus its own draw of Lap(sqrt(2 k ln(1 / delta)) / epsilon)",
-    code=_advanced(logarithm=True),
+    code=_advanced(logarithm=True, program=_advanced_counts),
     parameters=(
         Parameter("epsilon", 1.0, "nats", "the claim; the rule is true of moderate ones", _moderate(5.0)),
         Parameter("delta", 0.01, "probability", "the additive part of the claim", _moderate(0.1)),
@@ -117,11 +126,15 @@ advanced_counts = of_answers(
 )
 
 
-def _shared(share: Shares) -> Code:
+def _halving_budget(data: Counts, rng: Rng, epsilon: float) -> tuple[float, ...]:
+    return tuple(count + rng.laplace(scale=2.0 ** (i + 1) / epsilon) for i, count in enumerate(data))
+
+
+def _shared(share: Shares, program: Program | None = None) -> Code:
     def scales(data: Counts, epsilon: float) -> list[float]:
         return [1.0 / (epsilon * share(i)) for i in range(len(data))]
 
-    return scaled_each(_as_they_are, scales)
+    return scaled_each(_as_they_are, scales, program=program)
 
 
 halving_budget = of_answers(
@@ -129,7 +142,7 @@ halving_budget = of_answers(
     title="Noisy counts without end, each with half of what is left",
     source=Source("Bassi 2019, notes 001, 'Composition of DP mechanisms'", DMNS),
     formula="count i = 1, 2, ... plus a draw of Lap(2^i / epsilon)",
-    code=_shared(lambda release: 0.5 ** (release + 1)),
+    code=_shared(lambda release: 0.5 ** (release + 1), _halving_budget),
     parameters=(EPSILON,),
     default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
 ).with_twins(
@@ -189,8 +202,8 @@ averaged_count = of_answers(
 )
 
 
-def _sigma_of_one(data: list[float], rng: Rng, mu: float) -> tuple[float, ...]:
-    return tuple(answer + rng.normal(scale=1.0 / mu) for answer in data)
+def _composed_gaussians(data: list[float], rng: Rng, mu: float) -> tuple[float, ...]:
+    return tuple(answer + rng.normal(scale=math.sqrt(len(data)) / mu) for answer in data)
 
 
 def _gaussians(power: float, program: Program | None = None) -> Code:
@@ -206,7 +219,7 @@ composed_gaussians = of_answers(
     ),
     formula="each of the k answers plus its own draw of N(0, sigma^2), sigma = sqrt(k) / mu; it is rho = mu^2 / 2",
     neighbours="vectors of answers that each move by at most 1",
-    code=_gaussians(0.5),
+    code=_gaussians(0.5, _composed_gaussians),
     parameters=(Parameter("mu", 1.0, "standard deviations", "the claim on all k together"),),
     promise=GaussianDP,
     default_pair=([10, 10, 10, 10], [9, 9, 9, 9]),
@@ -217,8 +230,8 @@ composed_gaussians = of_answers(
     sigma_times_k: k releases with normal noise, the budget divided as for epsilon
         mu adds up in squares and not as epsilon does, so k times the sigma is more noise than needed
         each of the k answers plus its own draw of N(0, sigma^2), sigma = k / mu""",
-    sigma_of_one=Twin(code=_gaussians(0.0, _sigma_of_one)),
-    sigma_times_k=Harmless(code=_gaussians(1.0)),
+    sigma_of_one=Twin(code=_gaussians(0.0), edit={"math.sqrt(len(data))": "1.0"}),
+    sigma_times_k=Harmless(code=_gaussians(1.0), edit={"math.sqrt(len(data))": "len(data)"}),
 )
 
 

@@ -36,9 +36,7 @@ WIDENED = 3  # turns after which a number that still grows is taken to be anythi
 
 
 class TreeExecutor(Expressions):
-    """Executes a function that was read."""
-
-    """Executes a function that was read. `rules` does what is unknown: see `rules.Rules`."""
+    """Executes a function that was read. `rules` does what is unknown: see `cases.LoopRules`."""
 
     def block(self, statements: list[ast.stmt]) -> None:
         """Executes statements."""
@@ -219,9 +217,7 @@ class TreeExecutor(Expressions):
         if isinstance(items, UnknownValue):
             self.endless(lambda: self.turn(node, UnknownValue(items.same)))
             return
-        for place, item in enumerate(items):
-            self.step()
-            self.check_unchanged(value, items, place)
+        for item in self.each_of(value, items):
             try:
                 self.turn(node, item)
             except Left as left:
@@ -229,18 +225,7 @@ class TreeExecutor(Expressions):
                     return
                 if left.how != "continue":
                     raise
-        self.check_unchanged(value, items, len(items))
         self.block(node.orelse)
-
-    def check_unchanged(self, value: Any, items: list[Any], place: int) -> None:
-        """Raises where what is iterated over has changed at a place that comes later."""
-        now = (
-            list(value.items if isinstance(value, KnownArray) else value)
-            if isinstance(value, KnownArray | list | dict | set)
-            else items
-        )
-        if len(now) != len(items) or any(one is not two for one, two in zip(now[place:], items[place:], strict=True)):
-            raise self.refusal("a container that is changed while it is iterated over", "iterate over a copy of it")
 
     def turn(self, node: ast.For, item: Any) -> None:
         """One turn of a loop."""

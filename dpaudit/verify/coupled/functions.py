@@ -220,8 +220,8 @@ class CallRules(NumberRules):
                 return self.refused(name)
             if not is_plain(args[0]) or not self.run.plain(owner.__contains__, args[0]):
                 return self.of_unknown_key(owner, name, *args)
-        if isinstance(owner, set) and not is_plain(args):
-            raise self.run.refusal("a set of values that are not known", "use a list")
+        if isinstance(owner, set) and (name == "pop" or not is_plain(args)):
+            raise self.run.refusal("any of a set, or values that are not known in it", "use a list")
         if isinstance(owner, list) and name == "remove" and not is_plain(args):
             if self.single is not None or len(args) != 1 or not is_same(self.look(args)):
                 return self.refused(name)

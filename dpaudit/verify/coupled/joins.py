@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,11 @@ class JoinRules(OperatorRules):
 
     def join_contents(self, container: Any, one: Any, two: Any, seen: dict[Any, Any]) -> Any:
         """What a container may hold where it may hold one thing or the other."""
+        if container is self.facts:
+            failing = {"failing": max(each.get("failing", Fraction(0)) for each in (one, two))}
+            if {**one, **failing} != {**two, **failing}:
+                raise self.run.refusal("what is found out of a record on some ways alone", "decide less by noise")
+            return {**one, **failing}
         if isinstance(one, dict):
             frame = "(locals)" in one or "(locals)" in two
             if not frame and one.keys() != two.keys():

@@ -49,6 +49,7 @@ from dpaudit.verify.coupled.values import (
 from dpaudit.verify.coupled.ways import OtherKind, RaisedAlike
 
 SIZES = {ast.Lt: (True, True), ast.LtE: (False, True), ast.Gt: (False, False), ast.GtE: (True, False)}  # |x| op c
+LARGEST = 2**32  # a public number that is added: noise and data keep 20 bits below 1 beside it
 OPPOSITE = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
 
@@ -101,6 +102,8 @@ class OperatorRules(NoiseLedger):
         found = self.look(value)
         if isinstance(found, UnknownValue) and type(found) is UnknownValue and found.same:
             return PairedNumber()
+        if isinstance(found, np.generic) and found.dtype not in (np.float64, np.int64, np.bool_):
+            raise self.run.refusal(f"a number of type {found.dtype}", "use numbers of 64 bits")
         return number_of(self.numeric(found))
 
     def binary(self, op: ast.operator, left: Any, right: Any) -> Any:
@@ -138,12 +141,16 @@ class OperatorRules(NoiseLedger):
         if isinstance(left, Keyed) or isinstance(right, Keyed):
             raise OtherKind(self.run.line, "arithmetic with a mapping", "use its values")
         one, two = self.number(left), self.number(right)
+        if isinstance(op, ast.Add | ast.Sub) and any(is_number(each) and abs(each) > LARGEST for each in (left, right)):
+            raise self.run.refusal("a large number beside data or noise, which rounding may hide", "use smaller ones")
         if isinstance(op, ast.Mult) and left is right and one is not None:
             return arithmetic.power(one, 2)
         if one is None or two is None:
             if is_same(left) and is_same(right):
                 return UnknownValue()
             raise self.run.refusal("arithmetic with what is no number", "use numbers")
+        if self.single is not None and self.may_fail(op, left, right, one, two):
+            raise self.run.refusal("data without bounds, which may overflow on one dataset", "clip them first")
         scaled = self.of_lengths(op, one, two)
         if scaled is not None:
             return scaled
@@ -164,6 +171,14 @@ class OperatorRules(NoiseLedger):
         if type(op) in arithmetic.OPERATIONS and not isinstance(op, ast.Div):
             return arithmetic.OPERATIONS[type(op)](one, two)
         return self.quotient(op, one, two)
+
+    @staticmethod
+    def may_fail(op: ast.operator, left: Any, right: Any, one: PairedNumber, two: PairedNumber) -> bool:
+        """Whether doubles may raise, or be no number, where real ones are not: of inf - inf, of x ** 2."""
+        if isinstance(op, ast.Pow) or math.isinf(two.span.width) and isinstance(op, ast.Div):
+            return math.isinf(one.span.width)
+        raw = isinstance(left, Record) or isinstance(right, Record) or one.start is not None or two.start is not None
+        return isinstance(op, ast.Sub) and not raw and math.isinf(one.span.width) and math.isinf(two.span.width)
 
     def of_lengths(self, op: ast.operator, one: PairedNumber, two: PairedNumber) -> PairedNumber | None:
         """What a public number of records multiplies or divides; None where it does not."""

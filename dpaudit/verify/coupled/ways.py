@@ -90,6 +90,7 @@ class Ways:
         self.script = Script()
         self.line = 1
         self.steps = 0
+        self.read_by: dict[int, tuple[Any, list[Callable[[], list[Any]]]]] = {}  # what iterators were made of
         self.constants = {name: ast.literal_eval(node) for name, node in source.constants.items()}
 
     def refusal(self, construct: str, cure: str) -> NotShown:

@@ -22,7 +22,7 @@ from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.expressions import MISSING
 from dpaudit.verify.coupled.functions import CallRules
 from dpaudit.verify.coupled.joins import ANY
-from dpaudit.verify.coupled.noise import EntryAxis, Rng
+from dpaudit.verify.coupled.noise import Rng
 from dpaudit.verify.coupled.values import (
     ALL,
     CLOCK,
@@ -30,6 +30,7 @@ from dpaudit.verify.coupled.values import (
     NEW,
     STILL,
     USER,
+    Axis,
     Bound,
     EntryIndex,
     FreshNoise,
@@ -66,24 +67,12 @@ Region = Mapping[tuple[Any, ...], Place]
 MOST_ROWS = 16  # of a user, where the code bounds their number
 
 
-class DataAxis(EntryAxis):
-    """Names the places of a dataset that is not empty."""
-
-    filled = True
-
-
-class RowAxis(EntryAxis):
-    """Names the length of each row of a table: a number once one was used for it."""
-
-    number: int | None = None
-
-
 class LoopRules(CallRules):
     """Loops and comprehensions over as many entries as a dataset has."""
 
     def __init__(self, run: TreeExecutor) -> None:
         super().__init__(run)
-        self.rows, self.changed_axes, self.ones, self.standing = RowAxis(), {}, set[int](), {}
+        self.rows, self.ones, self.standing = Axis(), set[int](), {}
         self.marks: dict[Any, PairedNumber] = {}  # of each variable: what it is at the start of a turn of one run alone
         self.facts: dict[Any, Any] = {}  # what was found out of the case on the way, undone with all else
         self.numbers = set[tuple[Any, ...]]()
@@ -142,8 +131,7 @@ class LoopRules(CallRules):
                 if not changed and extra is None
                 else self.like([*changed, *(extra or ())[1:]][0])
             )
-        axis = items.axis if not generator.ifs else EntryAxis()
-        self.changed_axes[axis] = bool(changed)
+        axis = items.axis if not generator.ifs else Axis(len(changed))
         self.stand([usual, *changed, *(extra or ())[1:]])
         return Vector(usual=usual, changed=tuple(changed), extra=extra, axis=axis, most=items.most)
 
@@ -542,7 +530,6 @@ class NeighbourCase:
 
     words: str
     data: Any
-    axes: Mapping[Any, bool] = field(default_factory=dict)
     regions: tuple[Region | None, Region | None, Region] | None = None
     numbers: set[tuple[Any, ...]] = field(default_factory=set)
 
@@ -555,7 +542,7 @@ def cases(
         yield from _of_answers(adjacency, kind, answers, whole)
         return
     regions = list(_regions(points))
-    axis = DataAxis() if adjacency == "replace_one" else EntryAxis()
+    axis = Axis(1, True) if adjacency == "replace_one" else Axis()
     usual: Any = Record()
     if adjacency == "add_or_remove_user" and kind != "a mapping":
         named = {path: Place(True, ME) for path in USER}
@@ -566,25 +553,23 @@ def cases(
         )
         return
     if adjacency == "add_or_remove_user":
-        usual = Vector(usual=Record(), axis=EntryAxis())
+        usual = Vector(usual=Record(), axis=Axis())
     if adjacency == "replace_one":
         for one, two in itertools.product(regions, repeat=2):
             changed = Replaced(False, Record(False, (), one), Record(False, (), two))
             both = Vector(usual=usual, changed=(changed,), axis=axis)
             held = Keyed(vector=both) if kind == "a mapping" else both
-            yield NeighbourCase(
-                f"{_shown(one)} in the place of {_shown(two)}", held, {axis: True}, (one, two, regions[0])
-            )
+            yield NeighbourCase(f"{_shown(one)} in the place of {_shown(two)}", held, (one, two, regions[0]))
         return
     for region, second in itertools.product(regions, (True, False)):
         entry: Any = Record(False, (), region)
         if adjacency == "add_or_remove_user":
-            entry = Vector(usual=Record(False, (), region), axis=EntryAxis())
+            entry = Vector(usual=Record(False, (), region), axis=Axis())
         vector = Vector(usual=usual, extra=(second, entry), axis=axis)
         data = Keyed(vector=vector) if kind == "a mapping" else vector
         common = next((each for each in regions if each is not region), region)
         sides = (None, region, common) if second else (region, None, common)
-        yield NeighbourCase(f"{_shown(region)} {'added' if second else 'removed'}", data, {}, sides)
+        yield NeighbourCase(f"{_shown(region)} {'added' if second else 'removed'}", data, sides)
 
 
 def _of_answers(adjacency: str, kind: str, answers: int | None, whole: bool) -> Iterator[NeighbourCase]:
@@ -604,10 +589,10 @@ def _of_answers(adjacency: str, kind: str, answers: int | None, whole: bool) -> 
         elif answers is not None:
             yield NeighbourCase(words, KnownArray([replace(moved) for _ in range(answers)]))
         else:
-            axis = DataAxis()
             one = adjacency == "one-differs"
+            axis = Axis(int(one), True)
             vector = Vector(usual=still if one else moved, changed=(moved,) if one else (), axis=axis, array=True)
-            yield NeighbourCase(words, Keyed(vector=vector) if kind == "a mapping" else vector, {axis: one})
+            yield NeighbourCase(words, Keyed(vector=vector) if kind == "a mapping" else vector)
 
 
 def _regions(points: Mapping[tuple[Any, ...], set[Any]]) -> Iterator[dict[tuple[Any, ...], Place]]:

@@ -17,11 +17,12 @@ from dpaudit.verify.coupled import arithmetic
 from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.expressions import MISSING, TOTAL
 from dpaudit.verify.coupled.joins import ANY
-from dpaudit.verify.coupled.noise import EntryAxis, Rng
+from dpaudit.verify.coupled.noise import Rng
 from dpaudit.verify.coupled.numeric import NumberRules
 from dpaudit.verify.coupled.values import (
     AT_LEAST_0,
     STILL,
+    Axis,
     EntryIndex,
     FreshNoise,
     Function,
@@ -88,10 +89,6 @@ PARTS: dict[str, Callable[[Any, Any], Any]] = {
     "keys": lambda key, value: key,
     "values": lambda key, value: value,
 }
-
-
-class KeyAxis(EntryAxis):
-    """Names the keys of a dictionary."""
 
 
 class CallRules(NumberRules):
@@ -235,7 +232,7 @@ class CallRules(NumberRules):
         if name in ("index", "count") and not (is_plain(owner) and is_plain(args)):
             return self.by_rule(name, [owner, *args], kwargs)
         if name in PARTS and several:
-            return replace(self.of_keys(owner, PARTS[name]), axis=KeyAxis())
+            return self.of_keys(owner, PARTS[name])
         found = self.run.plain(self.run.plain(getattr, owner, name), *args, **kwargs)
         return self.run.plain(list, found) if isinstance(found, MappingView) else found
 
@@ -267,7 +264,8 @@ class CallRules(NumberRules):
                 changed.append(part(key, value))
         if usual is MISSING:
             usual = part(ANY, changed[0] if changed else PairedNumber())
-        return Vector(usual=usual, changed=tuple(changed), extra=extra, ordered=not changed)
+        axis = Axis(len(changed), keys=True)
+        return Vector(usual=usual, changed=tuple(changed), extra=extra, axis=axis, ordered=not changed)
 
     # --- rules: sizes and places ----------------------------------------------------------------------------------
 
@@ -292,17 +290,23 @@ class CallRules(NumberRules):
         return NotImplemented
 
     def _range_of(self, length: Any) -> Any:
-        if not isinstance(length, PairedNumber) or length.axis is None:
+        axis = length.axis if isinstance(length, PairedNumber) else None
+        if axis is None or axis.changed > 1:
             return NotImplemented
         extra = None if length.same else (length.moved.low > 0, PairedNumber(whole=True))
         moved = STILL if extra is None else arithmetic.UNIT
-        index = EntryIndex(True, AT_LEAST_0, moved, True, axis=length.axis)
-        changed = (replace(index, of_changed=True),) if self.changed_axes.get(length.axis, False) else ()
-        return Vector(usual=index, changed=changed, extra=extra, axis=length.axis)
+        index = EntryIndex(True, AT_LEAST_0, moved, True, axis=axis)
+        return Vector(usual=index, changed=(replace(index, of_changed=True),) * axis.changed, extra=extra, axis=axis)
 
     def beside_each(self, length: PairedNumber, make: Callable[[], Any]) -> Vector:
         """Something new for each entry that a length counts."""
-        return self.each(self._range_of(length), lambda _: make(), array=True, fresh=True)
+
+        def own(_: Any) -> Any:
+            noise = make()
+            self.own.add(id(noise))
+            return noise
+
+        return self.each(self._range_of(length), own, array=True, fresh=True)
 
     def _enumerate_of(self, value: Any, start: Any = 0) -> Any:
         found = self.run.items(value)
@@ -327,7 +331,7 @@ class CallRules(NumberRules):
         result = self.each(columns[0], lambda one: (one,))
         for column in columns[1:]:
             result = self.paired(lambda row, one: (*row, one), result, column)
-        return replace(result, array=False, axis=first.axis if in_step else EntryAxis())
+        return replace(result, array=False, axis=first.axis if in_step else Axis(len(result.changed)))
 
     def alongside(self, values: Any, vector: Vector) -> Vector:
         """A public list beside the entries of a dataset."""
@@ -357,7 +361,7 @@ class CallRules(NumberRules):
             return NotImplemented
         if isinstance(value, dict) and key is None:
             value = self.of_container(value, "keys", [], {})
-        if isinstance(value, Vector) and key is None and isinstance(value.axis, KeyAxis):
+        if isinstance(value, Vector) and key is None and value.axis.keys:
             return replace(value, ordered=True)
         entries = self.run.items(value)
         found = self.keyed(entries, key) if key is not None or isinstance(entries, Vector) else None

@@ -22,13 +22,11 @@ from dpaudit.verify.coupled.values import (
     ALL,
     AT_LEAST_0,
     STILL,
-    DrawnVector,
     EntryIndex,
     FreshNoise,
     Function,
     KnownArray,
     Noisy,
-    NoisyVector,
     Norm,
     NormedVector,
     Order,
@@ -47,7 +45,7 @@ from dpaudit.verify.coupled.values import (
     number_of,
 )
 
-ARRAYS = KnownArray | Vector | NoisyVector | DrawnVector | np.ndarray
+ARRAYS = KnownArray | Vector | np.ndarray
 OF_NUMBER: dict[str, Callable[[PairedNumber], PairedNumber]] = {
     "abs": arithmetic.absolute,
     "round": functools.partial(arithmetic.whole_steps, to_even=True),
@@ -326,25 +324,12 @@ class NumberRules(ValueRules):
 
     def _place_of(self, pick: Any, value: Any) -> Any:
         """The place of the largest or the smallest."""
-        entries = self.noisy_entries(value)
+        entries = self.keyed(self.run.items(value))
         return UnknownValue() if entries is not None and self.largest(entries, smallest=pick is min) else NotImplemented
 
     def _argsort_of(self, value: Any) -> Any:
-        entries = self.noisy_entries(value)
+        entries = self.keyed(self.run.items(value))
         return NotImplemented if entries is None else Order(entries)
-
-    def noisy_entries(self, value: Any) -> list[Any] | None:
-        """The entries of an array, the noise of each its own and not looked at; None where one run has more of them."""
-        if not isinstance(value, NoisyVector):
-            return self.keyed(self.run.items(value))
-        base, draws = value.base, value.draws
-        if value.value is not None or draws.spent is not None or not isinstance(base, Vector) or base.extra is not None:
-            return None
-        self.used(draws, "a choice")
-        return [
-            self.made(Noisy(each, ((Fraction(1), self.made(FreshNoise(draws.law, draws.scale, draws.line))),)))
-            for each in (base.usual, *base.changed)
-        ]
 
     def index_of_largest(self, node: ast.Call) -> Any:
         """`v.index(max(v))`: the place of the largest, where the noise of v was not looked at; None for other calls."""

@@ -20,12 +20,11 @@ from dpaudit.verify.coupled.values import (
     AT_LEAST_0,
     CLOCK,
     STILL,
-    DrawnVector,
+    Axis,
     FreshNoise,
     Keyed,
     KnownArray,
     Noisy,
-    NoisyVector,
     Norm,
     NormedVector,
     Own,
@@ -65,9 +64,8 @@ class OperatorRules(NoiseLedger):
 
     numbers: set[tuple[Any, ...]]  # parts of records that are used as numbers
     single: bool | None = None  # whether only the second run does this, or only the first; None: both
-    changed_axes: dict[Any, bool]
     facts: dict[Any, Any]
-    rows: Any = None
+    rows: Axis
 
     def rows_have(self, number: int, block: NormedVector) -> bool:
         """Takes it that each row has so many entries; not two numbers."""
@@ -108,25 +106,15 @@ class OperatorRules(NoiseLedger):
 
     def binary(self, op: ast.operator, left: Any, right: Any) -> Any:
         """left op right, where one of them is unknown."""
-        noisy = self.combined(op, left, right)
-        if noisy is not None:
-            return noisy
         left, right = (
             self.as_noise(left, right) if isinstance(right, NormedVector) else left,
             self.as_noise(right, left) if isinstance(left, NormedVector) else right,
         )
-        for one in (left, right):
-            if isinstance(one, DrawnVector) and isinstance(op, ast.Add) and one.spent is None:
-                other = right if one is left else left
-                if isinstance(other, Vector | NormedVector) and self.fits(other, one):
-                    return self.made(NoisyVector(other, one))
-        if isinstance(left, KnownArray | Vector | NoisyVector | DrawnVector) or isinstance(
-            right, KnownArray | Vector | NoisyVector | DrawnVector
-        ):
-            if any(isinstance(each, Vector) and not each.array for each in (left, right)) and not any(
-                isinstance(each, KnownArray | DrawnVector | NoisyVector) or isinstance(each, Vector) and each.array
-                for each in (left, right)
-            ):
+        noisy = self.combined(op, left, right)
+        if noisy is not None:
+            return noisy
+        if isinstance(left, KnownArray | Vector) or isinstance(right, KnownArray | Vector):
+            if not any(isinstance(each, KnownArray) or getattr(each, "array", False) for each in (left, right)):
                 raise self.run.refusal("an operation on a list", "make it an array, by np.array(...)")
             return self.elementwise(lambda one, two: self.run.binary(op, one, two), left, right)
         left, right = self.look(left), self.look(right)
@@ -274,10 +262,6 @@ class OperatorRules(NoiseLedger):
         """A vector over its norm, kept below a bound: see `functions`."""
         raise self.run.refusal("this operation on a vector", "add vectors, or multiply them by public numbers")
 
-    def fits(self, vector: Vector | NormedVector, draws: DrawnVector) -> bool:
-        """Whether there is one draw for each entry."""
-        return vector.axis is draws.axis
-
     def as_noise(self, value: Any, block: NormedVector) -> Any:
         """An array of fresh draws of one law as the noise of a block."""
         if (
@@ -291,7 +275,7 @@ class OperatorRules(NoiseLedger):
             ):
                 for each in value.items:
                     self.used(each, "a vector")
-                return self.made(DrawnVector(first.law, first.scale, first.line, block.axis))
+                return self.made(FreshNoise(first.law, first.scale, first.line, axis=block.axis))
         return value
 
     def elementwise(self, function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
@@ -316,9 +300,7 @@ class OperatorRules(NoiseLedger):
         return self.each(right, lambda two: function(self.scalar(left), two), array=True, fresh=True)
 
     def as_array(self, value: Any) -> Any:
-        """Lists and vectors of noise as arrays."""
-        if isinstance(value, NoisyVector | DrawnVector):
-            return self.look(value)
+        """Lists as arrays."""
         if isinstance(value, np.ndarray) and value.ndim == 1 or isinstance(value, list | tuple):
             if any(isinstance(each, list | tuple | KnownArray | np.ndarray) for each in value):
                 raise self.run.refusal("an array of several axes", "use one for each row")
@@ -425,7 +407,7 @@ class OperatorRules(NoiseLedger):
         if isinstance(op, ast.In | ast.NotIn):
             found = self.inside(left, right)
             return found if isinstance(found, PairedTruth) or isinstance(op, ast.In) else not found
-        arrays = (KnownArray, Vector, NoisyVector, np.ndarray)
+        arrays = (KnownArray, Vector, np.ndarray)
         if isinstance(left, arrays) or isinstance(right, arrays):
             return self.elementwise(lambda one, two: self.run.compared(op, one, two), left, right)
         if self.single is not None:

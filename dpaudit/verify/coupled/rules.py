@@ -13,17 +13,15 @@ from typing import Any
 import numpy as np
 
 from dpaudit.verify.coupled.joins import ANY, JoinRules
-from dpaudit.verify.coupled.noise import EntryAxis
 from dpaudit.verify.coupled.values import (
     NEW,
     STILL,
-    DrawnVector,
+    Axis,
     EntryIndex,
     FreshNoise,
     Keyed,
     KnownArray,
     Noisy,
-    NoisyVector,
     NormedVector,
     Only,
     Order,
@@ -56,8 +54,6 @@ class ValueRules(JoinRules):
         match value:
             case KnownArray():
                 return list(value.items)
-            case NoisyVector() | DrawnVector():
-                return self.look(value)
             case Keyed():
                 return self.indices(value.vector)
             case Order():
@@ -115,7 +111,7 @@ class ValueRules(JoinRules):
         """owner[index]."""
         if isinstance(owner, Replaced):
             return self.both(lambda one: self.entry(one, index), owner)
-        if isinstance(owner, NoisyVector | Noisy):
+        if isinstance(owner, Noisy):
             owner = self.look(owner)
         if isinstance(owner, Record) and is_plain(index):
             return replace(owner, path=(*owner.path, index))
@@ -159,9 +155,7 @@ class ValueRules(JoinRules):
                 return functools.reduce(self.join, [replace(each) for each in numbers])
         if isinstance(index, slice) and vector.extra is None and is_plain(index):
             changed = vector.changed if vector.changed and self.in_slice(vector.axis, index) else ()
-            axis = EntryAxis()
-            self.changed_axes[axis] = bool(changed)
-            return Vector(usual=vector.usual, changed=changed, axis=axis, array=vector.array)
+            return Vector(usual=vector.usual, changed=changed, axis=Axis(len(changed)), array=vector.array)
         if (
             isinstance(index, slice)
             and index.start is None
@@ -170,7 +164,7 @@ class ValueRules(JoinRules):
             and index.stop >= 0
             and self.single is not None
         ):
-            return replace(vector, most=int(index.stop), axis=EntryAxis())
+            return replace(vector, most=int(index.stop), axis=Axis(len(vector.changed)))
         raise Listed()
 
     def in_slice(self, axis: Any, index: slice) -> bool:
@@ -194,7 +188,7 @@ class ValueRules(JoinRules):
         if any(not isinstance(each, bool) for each in mask.changed):
             raise self.run.refusal("a selection by data without noise", "select by public values")
         changed = tuple(one for one, keep in zip(vector.changed, mask.changed, strict=True) if keep)
-        return replace(vector, changed=changed, extra=extra, axis=EntryAxis(), array=True)
+        return replace(vector, changed=changed, extra=extra, axis=Axis(len(changed)), array=True)
 
     def taken(self, condition: Any) -> bool:
         """Whether the entry that one run has takes part: where a coin says so, with its chance."""
@@ -323,7 +317,8 @@ class ValueRules(JoinRules):
     def fitting(self, array: KnownArray, value: Any) -> Any:
         """A value as an array of this kind holds it."""
         number = number_of(self.numeric(value))
-        if array.kind == "f" and (number is not None or isinstance(value, Noisy | FreshNoise | float)):
+        noisy = isinstance(value, Noisy | FreshNoise) and KnownArray([value]).kind != "O"
+        if array.kind == "f" and (number is not None or noisy or isinstance(value, float)):
             return np.float64(value) if isinstance(value, float | int | np.generic) else value
         if array.kind in ("i", "") and number is not None and number.whole:
             return np.int64(value) if array.kind == "i" and isinstance(value, int | np.generic) else number

@@ -11,7 +11,7 @@ import ast
 import itertools
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from numbers import Real
 from typing import Any, NamedTuple
@@ -136,7 +136,7 @@ class PairedNumber(UnknownValue):
     log: PairedNumber | None = None
     over: object = None
     summed: tuple[object, ...] = ()
-    axis: object = None
+    axis: Axis | None = None
     born: int = 0
     entry_of: object = None
     top: tuple[object, ...] = ()
@@ -166,7 +166,7 @@ class FreshNoise:
     """Fresh noise of a law with centre 0 (exponential, geometric: from 0 and 1 upwards), in no value yet.
 
     `scale` is that of numpy's Generator; of geometric noise the ratio 1 - p of its probabilities. `spent` says by what
-    it was used.
+    it was used. `axis`: one draw for each entry of a normed vector with this axis.
     """
 
     law: str
@@ -174,6 +174,7 @@ class FreshNoise:
     line: int
     spent: Any = None
     count: Any = None  # as of a `Number`: its scale is times this power of the number of entries
+    axis: Axis | None = None
 
     def __deepcopy__(self, memo: Any) -> FreshNoise:
         return self
@@ -181,11 +182,11 @@ class FreshNoise:
 
 @dataclass(eq=False)
 class Noisy:
-    """A number with noise that nothing has looked at yet: base + the sum of factor times draw."""
+    """A number or normed vector with noise that nothing has looked at yet: base + the sum of factor times draw."""
 
     base: Any
     terms: tuple[tuple[Fraction, FreshNoise], ...]
-    value: PairedNumber | None = None  # once it was looked at
+    value: UnknownValue | None = None  # once it was looked at
 
     def __deepcopy__(self, memo: Any) -> Noisy:
         return self
@@ -211,6 +212,19 @@ class Place:
     span: Span = ALL
 
 
+@dataclass(eq=False)
+class Axis:
+    """What entries are in step with: the places of a dataset, the `keys` of a dictionary, the columns of a table.
+
+    `changed`: how many of the entries differ; `filled`: there is at least one; `number`: of columns, once it is known.
+    """
+
+    changed: int = 0
+    filled: bool = False
+    keys: bool = False
+    number: int | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Vector(UnknownValue):
     """As many entries as a dataset has, or a selection of them: `usual` ones, which both runs have in equal number.
@@ -222,7 +236,7 @@ class Vector(UnknownValue):
     usual: Any = None
     changed: tuple[Any, ...] = ()
     extra: tuple[bool, Any] | None = None  # whether it is in the second run, and the entry
-    axis: object = None
+    axis: Axis = field(default_factory=Axis)
     most: int | None = None  # entries
     array: bool = False
     ordered: bool = True  # alike in both runs: the keys of a dictionary come in the order of the data
@@ -316,7 +330,7 @@ class NormedVector(UnknownValue):
     size: Bound = math.inf
     moved_1: Bound = Fraction(0)
     moved_2: Bound = Fraction(0)
-    axis: object = None
+    axis: Axis | None = None
     start: object = None
     added: Bound = Fraction(0)
 
@@ -349,32 +363,6 @@ class Order:
         return self
 
 
-@dataclass(eq=False)
-class DrawnVector:
-    """Fresh noise for each entry of a vector or block with this axis."""
-
-    law: str
-    scale: Fraction
-    line: int
-    axis: object
-    spent: Any = None
-
-    def __deepcopy__(self, memo: Any) -> DrawnVector:
-        return self
-
-
-@dataclass(eq=False)
-class NoisyVector:
-    """A vector or block with fresh noise on each entry that nothing has looked at yet."""
-
-    base: Any
-    draws: DrawnVector
-    value: Any = None
-
-    def __deepcopy__(self, memo: Any) -> NoisyVector:
-        return self
-
-
 class Own(str):
     """The user whose rows one run alone has (`ME`), or the value of a record that is no public one (`NEW`)."""
 
@@ -388,14 +376,15 @@ def _kind(value: Any) -> str:
     if isinstance(value, np.generic):
         return value.dtype.kind if value.dtype in (np.float64, np.int64) else "O"
     if isinstance(value, FreshNoise | Noisy):
-        laws = [value.law] if isinstance(value, FreshNoise) else [drawn.law for _, drawn in value.terms]
-        return "" if set(laws) <= {"geometric", "sign"} else "f"
+        draws = [value] if isinstance(value, FreshNoise) else [drawn for _, drawn in value.terms]
+        laws = {drawn.law if drawn.axis is None else "" for drawn in draws}
+        return "O" if "" in laws else "" if laws <= {"geometric", "sign"} else "f"
     if isinstance(value, PairedNumber) or type(value) is UnknownValue:
         return ""
     return "f" if isinstance(value, float) else "i" if isinstance(value, int) and not isinstance(value, bool) else "O"
 
 
-ABSTRACT = (UnknownValue, FreshNoise, Noisy, KnownArray, DrawnVector, NoisyVector, Order)
+ABSTRACT = (UnknownValue, FreshNoise, Noisy, KnownArray, Order)
 
 
 def is_number(value: Any) -> bool:
@@ -437,6 +426,8 @@ def parts(value: Any) -> Iterable[Any]:
             return [*value.keys(), *value.values()]
         case KnownArray():
             return value.items
+        case Vector():
+            return (value.usual, *value.changed, *(value.extra or ())[1:])
         case Only():
             return (value.value,)
         case slice():
@@ -493,6 +484,4 @@ def is_same(value: Any) -> bool:
         return value.same
     if isinstance(value, Noisy):
         return value.value is not None
-    if isinstance(value, NoisyVector):
-        return value.value is not None
-    return not isinstance(value, FreshNoise | DrawnVector | Order) and all(map(is_same, parts(value)))
+    return not isinstance(value, FreshNoise | Order) and all(map(is_same, parts(value)))

@@ -327,6 +327,7 @@ class LoopRules(CallRules):
                 run.block(node.orelse)
                 return
             before = run.contents()
+            self.row = next(CLOCK)
             entry = Record(False, (), rows.regions[run.choose(len(rows.regions))])
             self.apart(node, MISSING if rows.second else entry, entry if rows.second else MISSING)
             run.endless(usual)

@@ -74,6 +74,7 @@ class OperatorRules(NoiseLedger):
         """Takes it that each row has so many entries; not two numbers."""
         raise NotImplementedError
 
+    row = 0  # of the user whom one run alone has: which it is
     standing: dict[int, Any]  # containers in a vector, of which each stands for many
 
     def numeric(self, value: Any) -> Any:

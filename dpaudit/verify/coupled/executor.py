@@ -25,6 +25,7 @@ from dpaudit.verify.coupled.values import (
     UnknownValue,
     UserRows,
     Vector,
+    form_of,
     is_plain,
     is_same,
 )
@@ -143,6 +144,8 @@ class TreeExecutor(Expressions):
 
     def in_place(self, op: ast.operator, before: Any, more: Any, names: int) -> Any:
         """What `before op= more` makes of a value that has so many names at least: its others see it change too."""
+        if form_of(before) == "list or array":
+            raise self.refusal("a list or an array that is changed in place", "write `a = a + b`")
         if isinstance(before, list) and isinstance(op, ast.Add):
             self.check_alone(before)
             before.extend(self.known_items(more))

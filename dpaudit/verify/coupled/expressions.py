@@ -341,7 +341,7 @@ class Expressions(Ways):
 
     def each_of(self, value: Any, items: list[Any]) -> Iterator[Any]:
         """The entries of what is iterated over, one by one; raises where those that come later have changed."""
-        reads = [functools.partial(_held, value), *self.reads_of(value)]
+        reads: list[Callable[[], list[Any]]] = [functools.partial(_held, value), *self.reads_of(value)]
         before = [read() for read in reads]
         for place in range(len(items) + 1):
             self.step()
@@ -513,7 +513,8 @@ class Expressions(Ways):
 def _held(value: Any, values: bool = False, turned: bool = False) -> list[Any]:
     """The entries, keys or `values` of a container, `turned`: from the end; none of what is no container."""
     value = value.items if isinstance(value, KnownArray) else value
-    held = [*(value.values() if values else value)] if isinstance(value, list | dict | set) else []
+    held = list(value.values()) if values and isinstance(value, dict) else []
+    held = list(value) if not values and isinstance(value, list | dict | set) else held
     return held[::-1] if turned else held
 
 

@@ -143,10 +143,11 @@ class CallRules(NumberRules):
 
     def same_array(self, array: KnownArray, dtype: Any = None, **more: Any) -> KnownArray:
         """The array, or a view of it: by its other name it is written to as well."""
-        if more or dtype not in (None, -1):
-            array.shared = True
-            return KnownArray(list(array.items), True, "O")
-        return array
+        plain = not more and dtype in (None, -1)
+        if plain and array.kind != "L":
+            return array
+        array.shared = True
+        return KnownArray(list(array.items), True, None if plain else "O")
 
     def by_python(self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
         """A call on plain values, by Python itself."""
@@ -387,7 +388,7 @@ class CallRules(NumberRules):
             case PairedNumber():
                 raise OtherKind(self.run.line, "an array of one number", ANSWERS)
             case KnownArray():
-                return KnownArray(list(found.items), kind=found.kind)
+                return KnownArray(list(found.items), kind=None if found.kind == "L" else found.kind)
             case list():
                 return self.entries(found)
         return found

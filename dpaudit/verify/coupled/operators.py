@@ -37,6 +37,7 @@ from dpaudit.verify.coupled.values import (
     Span,
     UnknownValue,
     Vector,
+    form_of,
     fraction_of,
     is_number,
     is_plain,
@@ -71,6 +72,7 @@ class OperatorRules(NoiseLedger):
         """Takes it that each row has so many entries; not two numbers."""
         raise NotImplementedError
 
+    row = 0  # of the user whom one run alone has: which it is
     standing: dict[int, Any]  # containers in a vector, of which each stands for many
 
     def numeric(self, value: Any) -> Any:
@@ -113,8 +115,13 @@ class OperatorRules(NoiseLedger):
         noisy = self.combined(op, left, right)
         if noisy is not None:
             return noisy
-        if isinstance(left, KnownArray | Vector) or isinstance(right, KnownArray | Vector):
-            if not any(isinstance(each, KnownArray) or getattr(each, "array", False) for each in (left, right)):
+        forms = [form_of(left), form_of(right)]
+        if {"array", "vector", "list or array"} & {*forms}:
+            other = left if forms[1] in ("vector", "list or array") else right
+            fails = "list or array" in forms and (  # with a list it raises
+                isinstance(op, ast.Sub | ast.Div) or isinstance(other, float | Noisy | FreshNoise)
+            )
+            if "array" not in forms and not fails:
                 raise self.run.refusal("an operation on a list", "make it an array, by np.array(...)")
             return self.elementwise(lambda one, two: self.run.binary(op, one, two), left, right)
         left, right = self.look(left), self.look(right)
@@ -389,7 +396,7 @@ class OperatorRules(NoiseLedger):
     def unary(self, op: ast.unaryop, value: Any) -> Any:
         """op value."""
         if isinstance(op, ast.USub):
-            return self.binary(ast.Mult(), -1, value)
+            return self.binary(ast.Mult(), -1 if form_of(value) != "list or array" else -1.0, value)
         if isinstance(op, ast.UAdd):
             return value
         if isinstance(op, ast.Invert) and isinstance(value, Vector):
@@ -408,6 +415,8 @@ class OperatorRules(NoiseLedger):
             found = self.inside(left, right)
             return found if isinstance(found, PairedTruth) or isinstance(op, ast.In) else not found
         arrays = (KnownArray, Vector, np.ndarray)
+        if isinstance(op, ast.Eq | ast.NotEq) and "list or array" in (form_of(left), form_of(right)):
+            raise self.run.refusal("a list or an array that is compared", "make it an array, by np.array(...)")
         if isinstance(left, arrays) or isinstance(right, arrays):
             return self.elementwise(lambda one, two: self.run.compared(op, one, two), left, right)
         if self.single is not None:
@@ -531,6 +540,8 @@ class OperatorRules(NoiseLedger):
 
     def truth(self, value: Any) -> Any:
         """Whether an unknown value counts as true."""
+        if form_of(value) == "list or array":
+            raise self.run.refusal("the truth of a list or an array", "ask for its length")
         value = self.look(value)
         match value:
             case PairedTruth():

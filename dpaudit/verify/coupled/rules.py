@@ -243,8 +243,9 @@ class ValueRules(JoinRules):
             place = index.region.get(index.path)
             if place is not None and place.exactly and isinstance(place.value, Own):
                 return place.value
-            if self.facts.setdefault("own key", (id(index.region), index.path)) != (id(index.region), index.path):
-                raise self.run.refusal("a second key of one record that no public value is", "use one key a record")
+            own = self.row, index.path
+            if self.facts.setdefault("own key", own) != own:
+                raise self.run.refusal("a second key of one record or user that is no public one", "use public keys")
             if "shared" not in self.facts:
                 self.facts["shared"] = not self.run.choose()
             if self.facts["shared"] and NEW not in owner and ANY in owner:

@@ -230,7 +230,7 @@ class Vector(UnknownValue):
     """As many entries as a dataset has, or a selection of them: `usual` ones, which both runs have in equal number.
 
     `changed` holds the one entry where the runs differ, `extra` the one that only one run has, in it. `axis` names
-    what the entries are in step with. `array`: of numpy's, whose operators act entry by entry.
+    what the entries are in step with. `array`: of numpy's, whose operators act entry by entry; None: or a list.
     """
 
     usual: Any = None
@@ -238,7 +238,7 @@ class Vector(UnknownValue):
     extra: tuple[bool, Any] | None = None  # whether it is in the second run, and the entry
     axis: Axis = field(default_factory=Axis)
     most: int | None = None  # entries
-    array: bool = False
+    array: bool | None = False
     ordered: bool = True  # alike in both runs: the keys of a dictionary come in the order of the data
     fresh: bool = False  # made by an operation: no other name means the same array
 
@@ -307,7 +307,7 @@ class KnownArray:
     """A one-dimensional array of numpy's with a known number of entries.
 
     `shared`: there is another array that shares them, so that neither is written to. `kind`: "f" for doubles, "i" for
-    whole numbers, "" where that is not known, "O" for others.
+    whole numbers, "" where that is not known, "O" for others, "L" where it may as well be a list.
     """
 
     items: list[Any]
@@ -385,6 +385,15 @@ def _kind(value: Any) -> str:
 
 
 ABSTRACT = (UnknownValue, FreshNoise, Noisy, KnownArray, Order)
+
+
+def form_of(value: Any) -> str:
+    """Whether operators act entry by entry on a value: an "array", a "vector", a "list or array", or "other"."""
+    if isinstance(value, KnownArray):
+        return "array" if value.kind != "L" else "list or array"
+    if isinstance(value, Vector):
+        return "list or array" if value.array is None else "array" if value.array else "vector"
+    return "other"
 
 
 def is_number(value: Any) -> bool:

@@ -10,7 +10,6 @@ are apart since.
 from __future__ import annotations
 
 import ast
-import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -54,7 +53,6 @@ from dpaudit.verify.coupled.values import (
     is_number,
     is_same,
     number_of,
-    of_itself,
     parts,
 )
 from dpaudit.verify.coupled.ways import Contents, Left, NotShown
@@ -87,7 +85,7 @@ class LoopRules(CallRules):
 
         def made(entry: Any) -> Any:
             nonlocal perhaps
-            run.assign(generator.target, entry)
+            run.assign(generator.target, copied(entry))
             for test in generator.ifs:
                 condition = run.truth(run.value(test))
                 if isinstance(condition, PairedTruth):
@@ -100,40 +98,26 @@ class LoopRules(CallRules):
             return element()
 
         before, clock = run.contents(), self.clock
-        usual = self.many(lambda: self.check_own(self.of_entry(made, items.usual, items), clock))
-        changed = [
-            self.check_own(self.both(lambda one: self.of_entry(made, one, items), each), clock)
-            for each in items.changed
-        ]
-        changed = [self.perhaps(each) for each in changed] if perhaps else changed
-        extra = items.extra
-        if extra is not None:
-            extra = extra[0], self.alone(extra[0], lambda: made(items.extra[1]))  # type: ignore[index]
+        found = self.each(items, lambda entry: self.check_own(made(entry), clock))
         before.pop(id(self.facts))
         if not self.untouched_contents(before, run.contents()):
             raise run.refusal("a comprehension that changes something", "write it as a loop")
-        for each in changed:
-            if isinstance(each, Replaced) and MISSING in (each.first, each.second):
-                if extra is None and not (each.first is MISSING and each.second is MISSING):
-                    extra = (each.first is MISSING, each.second if each.first is MISSING else each.first)
-                elif each.first is not MISSING or each.second is not MISSING:
-                    raise run.refusal("such a selection", "select in one place")
-        changed = [
-            each
-            for each in changed
-            if each is not MISSING and not (isinstance(each, Replaced) and MISSING in (each.first, each.second))
-        ]
-        if extra is not None and extra[1] is MISSING:
-            extra = None
-        if usual is MISSING:
-            usual = (
-                PairedNumber(True, STILL, STILL, True)
-                if not changed and extra is None
-                else self.like([*changed, *(extra or ())[1:]][0])
-            )
+        extras = [] if found.extra is None or found.extra[1] is MISSING else [found.extra]
+        changed = []
+        for each in found.changed:
+            first, second = (each.first, each.second) if isinstance(each, Replaced) else (each, each)
+            if first is not MISSING and second is not MISSING:
+                changed.append(self.perhaps(each) if perhaps else each)
+            elif first is not second:
+                extras.append((first is MISSING, second if first is MISSING else first))
+        none = found.usual is MISSING
+        if len(extras) > 1 or none and (changed or extras):
+            raise run.refusal("such a selection", "select in one place")
+        usual = PairedNumber(True, STILL, STILL, True) if none else found.usual
         axis = items.axis if not generator.ifs else Axis(len(changed))
-        self.stand([usual, *changed, *(extra or ())[1:]])
-        return Vector(usual=usual, changed=tuple(changed), extra=extra, axis=axis, most=items.most)
+        result = Vector(usual=usual, changed=tuple(changed), extra=extras[0] if extras else None, axis=axis)
+        self.stand(parts(result))
+        return result
 
     def perhaps(self, value: Any) -> Any:
         """An entry that changes, where it is not known whether it is there."""
@@ -152,11 +136,6 @@ class LoopRules(CallRules):
                 self.standing[id(each)] = each
             self.stand(each)
 
-    def of_entry(self, made: Callable[[Any], Any], entry: Any, vector: Vector) -> Any:
-        """What is made of an entry, by names that are its own; what is taken from it is not that of other entries."""
-        since = next(CLOCK)
-        return of_itself(made(replace(entry, entry_of=vector) if type(entry) is PairedNumber else copied(entry)), since)
-
     def of_any(self, generator: ast.comprehension, items: UnknownValue, element: Callable[[], Any]) -> Any:
         """A comprehension over entries of which nothing is known."""
         run, before = self.run, self.run.contents()
@@ -171,11 +150,6 @@ class LoopRules(CallRules):
         if not self.untouched_contents(before, run.contents()) or not is_same(found) or not items.same:
             raise run.refusal("a comprehension over what is not known", "write it over public or noisy values")
         return UnknownValue()
-
-    def like(self, value: Any) -> Any:
-        """An entry that both runs have, of the same kind as another."""
-        number = number_of(self.numeric(value))
-        return PairedNumber(True, number.span, whole=number.whole) if number is not None else UnknownValue()
 
     def appended(self, node: ast.For, items: Vector) -> bool:
         """Whether a loop only appends one value a turn to a new list: that is a comprehension."""
@@ -212,13 +186,6 @@ class LoopRules(CallRules):
     def loop(self, node: ast.For, items: Vector) -> None:
         """A loop over the entries of a dataset."""
         run = self.run
-        if self.single is not None and items.most is not None and items.most <= 32:
-            for _ in range(items.most):
-                if run.choose():
-                    break
-                if not self.one_turn(node, copied(items.usual)):
-                    return
-            return
 
         def usual() -> None:
             run.turn(node, copied(items.usual))
@@ -286,16 +253,13 @@ class LoopRules(CallRules):
             or winners & {each.id for each in ast.walk(made) if isinstance(each, ast.Name)}
         ):
             return False
-        entries, clock = [], self.clock
+        clock = self.clock
 
         def noise(entry: Any) -> Any:
             run.assign(node.target, entry)
-            return run.value(made)
+            return self.check_own(run.value(made), clock)
 
-        for each in (items.usual, *items.changed):
-            of_one = functools.partial(self.of_entry, noise, each, items)
-            entries.append(self.check_own(self.many(of_one), clock))
-        if not self.largest(entries):
+        if not self.largest([*parts(self.each(items, noise))]):
             return False
         run.frame[winners.pop()] = EntryIndex(True, Span(Fraction(0), math.inf), whole=True)
         for name in (noisy, best, *(n.id for n in ast.walk(node.target) if isinstance(n, ast.Name))):

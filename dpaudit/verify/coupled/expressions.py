@@ -190,14 +190,10 @@ class Expressions(Ways):
             case ast.Lambda():
                 return Function("lambda", node, self.frame)
             case ast.JoinedStr(values=values):
-                found = [
-                    self.value(v.value) for each in values for v in ast.walk(each) if isinstance(v, ast.FormattedValue)
-                ]
-                return self.rules.text(found) if not is_plain(found) else self.formatted(node)
-            case ast.NamedExpr(target=target, value=value):
-                found = self.value(value)
-                self.assign(target, found)
-                return found
+                inside = [part for each in values for part in ast.walk(each) if isinstance(part, ast.FormattedValue)]
+                if not is_same(self.rules.look([self.value(part.value) for part in inside])):
+                    raise self.refusal("data in a text", "add noise first")
+                return UnknownValue()
         raise self.refusal(f"`{ast.unparse(node)}`", "write the mechanism without it")
 
     def name(self, name: str) -> Any:
@@ -382,10 +378,6 @@ class Expressions(Ways):
         """A set."""
         return {self.key(value) for value in values}
 
-    def formatted(self, node: ast.JoinedStr) -> str:
-        """A text with plain values in it."""
-        raise self.refusal("a formatted text", "return its parts")
-
     def comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp) -> Any:
         """A list, set or dictionary; over the entries of a dataset a `Vector`."""
         names = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
@@ -547,7 +539,7 @@ def names_given(function: ast.AST) -> Iterator[str]:
                 pass
             case ast.Tuple(elts=given) | ast.List(elts=given) | ast.Dict(values=given):
                 pass
-            case ast.NamedExpr(value=value) | ast.AnnAssign(value=ast.Name() as value):
+            case ast.AnnAssign(value=ast.Name() as value):
                 given = [value]
             case _:
                 continue

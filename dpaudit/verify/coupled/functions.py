@@ -205,7 +205,7 @@ class CallRules(NumberRules):
         if isinstance(owner, Keyed) and name in PARTS:
             vector, keys = owner.vector, self.indices(owner.vector)
             assert vector is not None
-            return {"keys": keys, "values": vector}.get(name) or self.paired(PARTS[name], keys, vector)
+            return {"keys": keys, "values": vector}.get(name) or self.each(keys, PARTS[name], vector, fresh=True)
         if isinstance(owner, Record) and name == "get" and args and is_plain(args[0]):
             return replace(owner, path=(*owner.path, args[0]))
         return self.by_rule(name, [owner, *args], kwargs)
@@ -318,7 +318,7 @@ class CallRules(NumberRules):
         indices = self.indices(found)
         if start != 0:
             indices = self.each(indices, lambda index: PairedNumber(index.same, AT_LEAST_0, index.moved, True))
-        return replace(self.paired(PARTS["items"], indices, found), array=False)
+        return self.each(indices, PARTS["items"], found, fresh=True)
 
     def _zip_of(self, *values: Any) -> Any:
         found = [self.run.items(value) for value in values]
@@ -329,10 +329,8 @@ class CallRules(NumberRules):
         if first.extra is not None and not in_step:
             return NotImplemented
         columns = [each if isinstance(each, Vector) else self.alongside(each, first) for each in found]
-        result = self.each(columns[0], lambda one: (one,))
-        for column in columns[1:]:
-            result = self.paired(lambda row, one: (*row, one), result, column)
-        return replace(result, array=False, axis=first.axis if in_step else Axis(len(result.changed)))
+        axis = first.axis if in_step else Axis(len(first.changed))
+        return self.each(columns[0], lambda *row: row, *columns[1:], array=False, fresh=True, axis=axis)
 
     def alongside(self, values: Any, vector: Vector) -> Vector:
         """A public list beside the entries of a dataset."""
@@ -399,14 +397,6 @@ class CallRules(NumberRules):
         if not is_plain(found):
             array.items = [number_of(each) if is_number(each) and type(each) is not bool else each for each in found]
         return array
-
-    def _astype_of(self, value: Any, dtype: Any) -> Any:
-        whole = not isinstance(dtype, Function) or TYPES.get(dtype.name) not in (float, np.float64)
-        if whole or not isinstance(value, KnownArray | Vector | Record):
-            return NotImplemented
-        if isinstance(value, KnownArray):
-            return KnownArray(list(value.items), kind="f") if value.kind != "O" else NotImplemented
-        return value if isinstance(value, Record) else replace(value)
 
     def counts(self, places: Vector, within: list[Callable[[Any], Any]]) -> KnownArray:
         """How many entries are in each bin."""

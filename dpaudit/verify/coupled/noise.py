@@ -44,7 +44,7 @@ from dpaudit.verify.enclosure import BITS, ball, of_ball
 ONE = Fraction(1)
 LOOKED_AT = "looked at"
 UNIT = Span(Fraction(0), ONE)
-SPANS = {"geometric": Span(ONE, math.inf), "exponential": AT_LEAST_0, "uniform": UNIT, "sign": Span(-ONE, ONE)}
+SPANS = {"geometric": Span(ONE, math.inf), "exponential": AT_LEAST_0, "uniform": UNIT}
 CENTRED = ("laplace", "normal", "gumbel", "geometric", "exponential")
 ARGUMENTS = {  # of numpy's Generator, in their order
     "laplace": ("loc", "scale", "size"),
@@ -140,8 +140,6 @@ class NoiseLedger:
             return self.run.rules.beside_each(
                 known["size"], lambda: self.made(FreshNoise("uniform", ONE, self.run.line))
             )
-        if name == "choice" and len(args) == 1 and not kwargs and self.is_signs(args[0]):
-            return self.made(FreshNoise("sign", ONE, self.run.line))
         law = name.removeprefix("standard_")
         if law in CENTRED:
             return self.noise(law, known)
@@ -156,14 +154,6 @@ class NoiseLedger:
     def whole(self, known: dict[str, Any]) -> Any:
         """A whole number that both runs draw."""
         return UnknownValue() if known.get("size") is not None else PairedNumber(whole=True)
-
-    @staticmethod
-    def is_signs(value: Any) -> bool:
-        """Whether a choice is one of -1 and 1."""
-        return isinstance(value, list | tuple | KnownArray) and sorted(map(str, parts(value))) in (
-            ["-1", "1"],
-            ["-1.0", "1.0"],
-        )
 
     def noise(self, law: str, known: dict[str, Any]) -> Any:
         """Fresh noise, one or many, and around a centre where one is given."""
@@ -222,11 +212,6 @@ class NoiseLedger:
                 continue
             if isinstance(one, NormedVector) and isinstance(op, ast.Add) and one.axis is two.axis is not None:
                 return self.made(Noisy(one, ((ONE, two),)))
-            signed = isinstance(one, FreshNoise) and (one.law, two.law, two.axis) == ("sign", "exponential", None)
-            if signed and isinstance(op, ast.Mult):
-                self.used(one, "a sign")
-                self.used(two, "a size")
-                return self.made(FreshNoise("laplace", two.scale, two.line, count=two.count))
         if isinstance(op, ast.Mult | ast.Div):
             noisy, by = (right, left) if isinstance(op, ast.Mult) and is_number(left) else (left, right)
             terms = terms_of(noisy)
@@ -281,7 +266,7 @@ class NoiseLedger:
                     self._set(value, "spent", LOOKED_AT)
                 if value.axis is not None:
                     return UnknownValue()
-                return PairedNumber(True, SPANS.get(value.law, ALL), whole=value.law in ("geometric", "sign"))
+                return PairedNumber(True, SPANS.get(value.law, ALL), whole=value.law == "geometric")
             case Vector():
                 return value if is_settled(value) else self.run.rules.each(value, self.look)
             case KnownArray():

@@ -43,6 +43,7 @@ from dpaudit.verify.coupled.values import (
     is_plain,
     is_same,
     number_of,
+    parts,
 )
 
 ARRAYS = KnownArray | Vector | np.ndarray
@@ -230,8 +231,6 @@ class NumberRules(ValueRules):
         ):
             return self.refused("sum")
         first = numbers[0]
-        if self.single is not None and vector.most is not None:
-            return PairedNumber(True, first.span * Span(Fraction(0), Fraction(vector.most)), whole=first.whole)
         low = Fraction(0) if all(each.span.low >= 0 for each in numbers) else -math.inf
         high = Fraction(0) if all(each.span.high <= 0 for each in numbers) else math.inf
         moves = [each.moved for each in numbers[1 : 1 + len(changed)]]
@@ -313,14 +312,15 @@ class NumberRules(ValueRules):
 
     def keyed(self, entries: Any, key: Any = None) -> list[Any] | None:
         """What a key function makes of each entry, of a list or a vector; None where one run has more of them."""
-        several, clock = isinstance(entries, Vector), self.clock
-        if several and entries.extra is not None or not isinstance(entries, list | Vector):
+        clock = self.clock
+        if not isinstance(entries, list | Vector) or isinstance(entries, Vector) and entries.extra is not None:
             return None
-        items = [entries.usual, *entries.changed] if isinstance(entries, Vector) else list(entries)
+        items = list(parts(entries))
         if key is None:
             return items
-        found = [self.run.apply(key, [each], {}) for each in items]
-        return [self.check_own(each, clock) for each in found] if several else found
+        if isinstance(entries, Vector):
+            return [*parts(self.each(entries, lambda each: self.check_own(self.run.apply(key, [each], {}), clock)))]
+        return [self.run.apply(key, [each], {}) for each in items]
 
     def _place_of(self, pick: Any, value: Any) -> Any:
         """The place of the largest or the smallest."""

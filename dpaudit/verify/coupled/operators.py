@@ -295,7 +295,7 @@ class OperatorRules(NoiseLedger):
                 raise self.run.refusal("an array of one entry with a longer one", "write the one number")
             return KnownArray([function(one, two) for one, two in zip(left.items, right.items, strict=True)])
         if isinstance(left, Vector) and isinstance(right, Vector):
-            return self.paired(function, left, right)
+            return self.each(left, function, right, array=True, fresh=True)
         if isinstance(left, KnownArray):
             return KnownArray([function(one, self.scalar(right)) for one in left.items])
         if isinstance(right, KnownArray):
@@ -323,23 +323,6 @@ class OperatorRules(NoiseLedger):
         if isinstance(value, NormedVector | Keyed | Vector | dict | set):
             raise self.run.refusal("an array with this", "use arrays of one form")
         return value
-
-    def paired(self, function: Callable[[Any, Any], Any], left: Vector, right: Vector) -> Vector:
-        """Entry by entry of two vectors in step."""
-        if left.axis is not right.axis or len(left.changed) != len(right.changed):
-            raise self.run.refusal("two vectors that need not be in step", "take both from one dataset")
-
-        def made(one: Any, two: Any) -> Any:
-            since = next(CLOCK)
-            one, two = (replace(each) if type(each) is PairedNumber else each for each in (one, two))
-            return of_itself(function(one, two), since)
-
-        changed = tuple(self.both(made, one, two) for one, two in zip(left.changed, right.changed, strict=True))
-        extra = None
-        if left.extra is not None and right.extra is not None:
-            extra = left.extra[0], self.alone(left.extra[0], lambda: function(left.extra[1], right.extra[1]))  # type: ignore[index]
-        usual = self.many(lambda: made(left.usual, right.usual))
-        return Vector(usual=usual, changed=changed, extra=extra, axis=left.axis, array=True, fresh=True)
 
     def both(self, function: Callable[..., Any], *values: Any) -> Any:
         """A function of what stands in the place of one another in the two runs."""
@@ -379,18 +362,26 @@ class OperatorRules(NoiseLedger):
             return NormedVector(False, max(first.size, second.size), math.inf, first.size + second.size, first.axis)
         return Replaced(False, first, second)
 
-    def each(self, vector: Vector, function: Callable[[Any], Any], **more: Any) -> Vector:
-        """The vector of what a function makes of each entry."""
+    def each(self, vector: Vector, function: Callable[..., Any], *others: Vector, **more: Any) -> Vector:
+        """The vector of what a function makes of each entry, and of those of other vectors in step with it."""
+        every = (vector, *others)
+        if len({(id(each.axis), len(each.changed), each.extra is None) for each in every}) > 1:
+            raise self.run.refusal("two vectors that need not be in step", "take both from one dataset")
 
-        def made(one: Any) -> Any:
+        def made(*entries: Any) -> Any:
             since = next(CLOCK)
-            return of_itself(function(replace(one, entry_of=vector) if type(one) is PairedNumber else one), since)
+            own = (
+                replace(one, entry_of=each) if type(one) is PairedNumber else one
+                for one, each in zip(entries, every, strict=True)
+            )
+            return of_itself(function(*own), since)
 
+        usual = self.many(lambda: made(*(each.usual for each in every)))
+        changed = tuple(self.both(made, *entries) for entries in zip(*(each.changed for each in every), strict=True))
         extra = vector.extra
         if extra is not None:
-            extra = extra[0], self.alone(extra[0], lambda: function(vector.extra[1]))  # type: ignore[index]
-        changed = tuple(self.both(made, each) for each in vector.changed)
-        usual = self.many(lambda: made(vector.usual))
+            alone = [each.extra[1] for each in every if each.extra is not None]
+            extra = extra[0], self.alone(extra[0], lambda: function(*alone))
         return replace(vector, usual=usual, changed=changed, extra=extra, **more)
 
     def unary(self, op: ast.unaryop, value: Any) -> Any:
@@ -399,15 +390,7 @@ class OperatorRules(NoiseLedger):
             return self.binary(ast.Mult(), -1 if form_of(value) != "list or array" else -1.0, value)
         if isinstance(op, ast.UAdd):
             return value
-        if isinstance(op, ast.Invert) and isinstance(value, Vector):
-            return self.each(value, self.opposite, fresh=True)
         raise self.run.refusal("this operation", "write the mechanism without it")
-
-    def opposite(self, value: Any) -> Any:
-        """Not a truth value."""
-        if not isinstance(value, bool | PairedTruth):
-            raise self.run.refusal("the opposite of what is no truth value", "compare it")
-        return PairedTruth(value.same) if isinstance(value, PairedTruth) else not value
 
     def compared(self, op: ast.cmpop, left: Any, right: Any) -> Any:
         """left op right."""
@@ -566,9 +549,3 @@ class OperatorRules(NoiseLedger):
         if isinstance(one, PairedTruth) and isinstance(two, PairedTruth):
             return PairedTruth(one.same and two.same)
         return one if isinstance(one, PairedTruth | UnknownValue) else two
-
-    def text(self, values: list[Any]) -> Any:
-        """A text made of values."""
-        if not is_same(self.look(values)):
-            raise self.run.refusal("data in a text", "add noise first")
-        return UnknownValue()

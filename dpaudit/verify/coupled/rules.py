@@ -36,7 +36,6 @@ from dpaudit.verify.coupled.values import (
     UserRows,
     Vector,
     holds,
-    is_number,
     is_plain,
     is_same,
     number_of,
@@ -97,12 +96,7 @@ class ValueRules(JoinRules):
         if isinstance(value, Record):
             return [replace(value, path=(*value.path, place)) for place in range(number)]
         if isinstance(value, Replaced):
-            return [
-                self.beside(one, two)
-                for one, two in zip(
-                    self.unpacked(value.first, number), self.unpacked(value.second, number), strict=True
-                )
-            ]
+            return list(self.both(lambda one: tuple(self.unpacked(one, number)), value))
         if not isinstance(value, Vector) and value.same:
             return [UnknownValue() for _ in range(number)]
         raise self.run.refusal("data in several names", "read them by their index")
@@ -156,15 +150,6 @@ class ValueRules(JoinRules):
         if isinstance(index, slice) and vector.extra is None and is_plain(index):
             changed = vector.changed if vector.changed and self.in_slice(vector.axis, index) else ()
             return Vector(usual=vector.usual, changed=changed, axis=Axis(len(changed)), array=vector.array)
-        if (
-            isinstance(index, slice)
-            and index.start is None
-            and index.step is None
-            and is_number(index.stop)
-            and index.stop >= 0
-            and self.single is not None
-        ):
-            return replace(vector, most=int(index.stop), axis=Axis(len(vector.changed)))
         raise Listed()
 
     def in_slice(self, axis: Any, index: slice) -> bool:

@@ -88,9 +88,6 @@ class UnknownValue:
 
     same: bool = True
 
-    def __deepcopy__(self, memo: Any) -> UnknownValue:
-        return self  # a value, not a place
-
 
 class OpaqueValue:
     """What is no value but can be called: it may hold data or noise."""
@@ -176,9 +173,6 @@ class FreshNoise:
     count: Any = None  # as of a `Number`: its scale is times this power of the number of entries
     axis: Axis | None = None
 
-    def __deepcopy__(self, memo: Any) -> FreshNoise:
-        return self
-
 
 @dataclass(eq=False)
 class Noisy:
@@ -187,9 +181,6 @@ class Noisy:
     base: Any
     terms: tuple[tuple[Fraction, FreshNoise], ...]
     value: UnknownValue | None = None  # once it was looked at
-
-    def __deepcopy__(self, memo: Any) -> Noisy:
-        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +228,6 @@ class Vector(UnknownValue):
     changed: tuple[Any, ...] = ()
     extra: tuple[bool, Any] | None = None  # whether it is in the second run, and the entry
     axis: Axis = field(default_factory=Axis)
-    most: int | None = None  # entries
     array: bool | None = False
     ordered: bool = True  # alike in both runs: the keys of a dictionary come in the order of the data
     fresh: bool = False  # made by an operation: no other name means the same array
@@ -359,9 +349,6 @@ class Order:
     entries: list[Any]
     down: bool = False
 
-    def __deepcopy__(self, memo: Any) -> Order:
-        return self
-
 
 class Own(str):
     """The user whose rows one run alone has (`ME`), or the value of a record that is no public one (`NEW`)."""
@@ -378,7 +365,7 @@ def _kind(value: Any) -> str:
     if isinstance(value, FreshNoise | Noisy):
         draws = [value] if isinstance(value, FreshNoise) else [drawn for _, drawn in value.terms]
         laws = {drawn.law if drawn.axis is None else "" for drawn in draws}
-        return "O" if "" in laws else "" if laws <= {"geometric", "sign"} else "f"
+        return "O" if "" in laws else "" if laws <= {"geometric"} else "f"
     if isinstance(value, PairedNumber) or type(value) is UnknownValue:
         return ""
     return "f" if isinstance(value, float) else "i" if isinstance(value, int) and not isinstance(value, bool) else "O"

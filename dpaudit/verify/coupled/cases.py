@@ -355,12 +355,11 @@ class LoopRules(CallRules):
             token = (key, slot)
             if isinstance(value, Only):
                 return value.value if value.second is second else value
-            if isinstance(value, NormedVector):
-                return replace(value, start=token, added=Fraction(0))
-            if type(value) is not PairedNumber:
+            number = value.number if isinstance(value, NormedVector) else value
+            if type(number) is not PairedNumber:
                 return value  # what no turn changes is known, or is no number
-            found = self.marks[token] = PairedNumber(True, value.span, whole=value.whole, start=token)
-            return found
+            found = self.marks[token] = PairedNumber(True, number.span, whole=number.whole, start=token)
+            return found if number is value else replace(value, number=found)
 
         if isinstance(held, dict):
             return {name: mark(name, value) for name, value in held.items()}
@@ -402,19 +401,15 @@ class LoopRules(CallRules):
         one, two = (old if self.untouched(each, token) else each for each in (one, two))
         if one is old and two is old:
             return old
-        if isinstance(old, NormedVector | KnownArray) and (
-            isinstance(one, NormedVector) or isinstance(two, NormedVector)
-        ):
-            far = [
-                each.added
-                if isinstance(each, NormedVector) and each.start == token
-                else Fraction(0)
-                if each is old
-                else math.inf
-                for each in (one, two)
-            ]
-            before = old.moved_2 if isinstance(old, NormedVector) else Fraction(0)
-            return NormedVector(False, math.inf, math.inf, before + far[0] + far[1], self.rows)
+        if isinstance(old, NormedVector | KnownArray) and any(isinstance(each, NormedVector) for each in (one, two)):
+            return self.lifted(
+                lambda was, a, b: self.moved_value(
+                    token, was, was if one is old else a, was if two is old else b, local
+                ),
+                old,
+                one,
+                two,
+            )
         was = number_of(old) if not isinstance(old, bool) else None
         sides = [number_of(each) if each is not old else was for each in (one, two)]
         if None in sides or (was is None and old is not MISSING):
@@ -435,9 +430,8 @@ class LoopRules(CallRules):
 
     def untouched(self, value: Any, token: Any) -> bool:
         """Whether a variable is what it was before the turn: the very one, as 0 and 0.0 are told apart."""
-        if isinstance(value, NormedVector):
-            return bool(value.start == token and value.added == 0)
-        return value is not MISSING and value is self.marks.get(token)
+        number = value.number if isinstance(value, NormedVector) else value
+        return number is not MISSING and number is self.marks.get(token)
 
     # --- samplers ---------------------------------------------------------------------------------------------------
 

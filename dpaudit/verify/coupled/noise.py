@@ -391,15 +391,11 @@ class NoiseLedger:
     def charge_norms(self, base: NormedVector, term: tuple[Fraction, FreshNoise]) -> None:
         """What noise on each entry of a vector costs."""
         factor, drawn = term
-        scale = abs(factor) * drawn.scale
-        far = base.moved_2 if drawn.law == "normal" else base.moved_1
-        if drawn.law not in ("normal", "laplace") or math.isinf(far):
+        far = base.number.moved.most
+        if far and (drawn.law != "normal" or math.isinf(far)):
             raise self.run.refusal("noise on a vector that one record may move by any amount", "bound its norm first")
-        words = f"noise on a vector that moves by at most {far}"
-        if drawn.law == "normal":
-            self.pay(f"Gaussian {words}", gaussian=(Fraction(far) / scale) ** 2)
-        else:
-            self.pay(f"Laplace {words}", Fraction(far) / scale)
+        words = f"Gaussian noise on a vector that moves by at most {far}"
+        self.pay(words, gaussian=(Fraction(far) / factor / drawn.scale) ** 2)
 
     def tail(self, noisy: Noisy, threshold: Fraction) -> Fraction | None:
         """The chance, rounded up, that a number which one run alone has is above a threshold once it has noise."""

@@ -215,13 +215,11 @@ class NumberRules(ValueRules):
 
     def sum_of_vector(self, vector: Vector, axis: Any) -> Any:
         """The sum of a vector's entries."""
-        usual, changed = self.many(lambda: self.look(vector.usual)), [self.look(each) for each in vector.changed]
-        second, *extra = vector.extra or (False,)
-        every = [usual, *changed, *extra]
+        every = [self.many(lambda: self.look(vector.usual)), *map(self.look, [*parts(vector)][1:])]
         if any(isinstance(each, NormedVector) for each in every):
             if vector.array and axis is None:
                 raise self.run.refusal("a sum over rows and columns", "give axis=0")
-            return self.sum_of_rows(usual, changed, extra)
+            return self.lifted(functools.partial(self.total, vector), *every)
         numbers = [each for each in map(number_of, every) if each is not None]
         if (
             len(numbers) < len(every)
@@ -230,25 +228,21 @@ class NumberRules(ValueRules):
             and not isinstance(vector.usual, PairedNumber)
         ):
             return self.refused("sum")
-        first = numbers[0]
-        low = Fraction(0) if all(each.span.low >= 0 for each in numbers) else -math.inf
-        high = Fraction(0) if all(each.span.high <= 0 for each in numbers) else math.inf
-        moves = [each.moved for each in numbers[1 : 1 + len(changed)]]
-        moves += [each.span if second else -each.span for each in numbers[1 + len(changed) :]]
-        moved = functools.reduce(operator.add, moves, STILL) if first.moved == STILL else ALL
-        summed = tuple(every) if not extra and all(map(is_power, every)) else ()
-        same, whole = not extra and all(each.same for each in numbers), all(each.whole for each in numbers)
-        return PairedNumber(same, Span(low, high), moved, whole, summed=summed)
+        return self.total(vector, *numbers)
 
     @staticmethod
-    def sum_of_rows(usual: Any, changed: list[Any], extra: list[Any]) -> NormedVector:
-        """The sum of the rows of a table: it moves as the changed one does, and by the row of one run alone."""
-        moves = [each.moved_2 if isinstance(each, NormedVector) else math.inf for each in changed]
-        sizes = [each.size if isinstance(each, NormedVector) else math.inf for each in extra]
-        far = sum([*moves, *sizes], Fraction(0)) if is_same(usual) else math.inf
-        axis = usual.axis if isinstance(usual, NormedVector) else None
-        same = not extra and is_same([usual, *changed])
-        return NormedVector(same, math.inf, math.inf if far else Fraction(0), far, axis)
+    def total(vector: Vector, *numbers: PairedNumber) -> PairedNumber:
+        """The sum of a vector's entries, which are these: it moves as the changed ones do, and by that of one run."""
+        first, extra = numbers[0], numbers[1 + len(vector.changed) :]
+        low = Fraction(0) if all(each.span.low >= 0 for each in numbers) else -math.inf
+        high = Fraction(0) if all(each.span.high <= 0 for each in numbers) else math.inf
+        second = vector.extra is not None and vector.extra[0]
+        moves = [each.moved for each in numbers[1 : 1 + len(vector.changed)]]
+        moves += [each.span if second else -each.span for each in extra]
+        moved = functools.reduce(operator.add, moves, STILL) if first.moved == STILL else ALL
+        summed = numbers if not extra and all(map(is_power, numbers)) else ()
+        same, whole = not extra and all(each.same for each in numbers), all(each.whole for each in numbers)
+        return PairedNumber(same, Span(low, high), moved, whole, summed=summed)
 
     def _mean_of(self, value: Any, axis: Any = None) -> Any:
         total, number = self.by_rule("sum", [value], {"axis": axis}), self.run.apply(Function("len"), [value], {})
@@ -391,7 +385,8 @@ class NumberRules(ValueRules):
         for total, more in ((left, right), (right, left)):
             added = isinstance(op, ast.Add) and isinstance(total, KnownArray) and isinstance(more, NormedVector)
             if added and is_same(total):
-                return replace(more, size=math.inf) if self.rows_have(len(total.items), more) else None
+                self.rows_have(len(total.items))
+                return replace(more, number=replace(more.number, span=ALL, start=None))
         return super().binary(op, left, right)
 
     def entry(self, owner: Any, index: Any) -> Any:
@@ -407,9 +402,9 @@ class NumberRules(ValueRules):
         for norm, other in ((right, left), (left, right)):
             if isinstance(norm, Norm) and other is norm.of and norm.column and norm.kept:
                 if isinstance(op, ast.Mult) and norm.inverse:
-                    return NormedVector(True, norm.factor, axis=self.rows)
+                    return NormedVector(True, within(norm.factor), self.rows)
                 if isinstance(op, ast.Div) and not norm.inverse and norm is right:
-                    return NormedVector(True, 1 / norm.factor, axis=self.rows)
+                    return NormedVector(True, within(1 / norm.factor), self.rows)
         return super().clipped_block(op, left, right)
 
     @staticmethod
@@ -429,14 +424,18 @@ class NumberRules(ValueRules):
                 return replace(norm, factor=by / norm.factor, inverse=True)
         return None
 
-    def rows_have(self, number: int, block: NormedVector) -> bool:
+    def rows_have(self, number: int) -> None:
         """Takes it that each row has so many entries; not two numbers."""
         if number == 1:
             raise self.run.refusal("rows of one column", "use plain numbers")
         if self.rows.number not in (None, number):
             raise self.run.refusal("rows of two lengths", "use one public number of columns")
         self.rows.number = number
-        return True
+
+
+def within(size: Fraction) -> PairedNumber:
+    """A number that is no larger."""
+    return PairedNumber(True, Span(-size, size))
 
 
 def is_power(value: Any) -> bool:

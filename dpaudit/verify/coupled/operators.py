@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import operator
 from collections.abc import Callable
@@ -68,7 +69,7 @@ class OperatorRules(NoiseLedger):
     facts: dict[Any, Any]
     rows: Axis
 
-    def rows_have(self, number: int, block: NormedVector) -> bool:
+    def rows_have(self, number: int) -> None:
         """Takes it that each row has so many entries; not two numbers."""
         raise NotImplementedError
 
@@ -234,28 +235,13 @@ class OperatorRules(NoiseLedger):
         raise self.run.refusal("this operation on data without noise", "use + - * and / by public numbers")
 
     def of_block(self, op: ast.operator, left: Any, right: Any) -> Any:
-        """Sums of blocks, and a block times or over a public number."""
-        if (
-            isinstance(left, NormedVector)
-            and isinstance(right, NormedVector)
-            and isinstance(op, ast.Add | ast.Sub)
-            and left.axis is right.axis
-        ):
-            one, two = (left, right) if left.start is not None else (right, left)
-            start = None if two.start is not None or isinstance(op, ast.Sub) else one.start
-            moved = left.moved_1 + right.moved_1, left.moved_2 + right.moved_2
-            same = left.same and right.same
-            return NormedVector(same, left.size + right.size, *moved, left.axis, start, one.added + two.size)
-        by = right if isinstance(left, NormedVector) else left
-        block = left if isinstance(left, NormedVector) else right
-        if (
-            is_number(by)
-            and isinstance(op, ast.Mult | ast.Div)
-            and (by != 0 and isinstance(left, NormedVector) or isinstance(op, ast.Mult))
-        ):
-            factor = abs(fraction_of(by) if isinstance(op, ast.Mult) else 1 / fraction_of(by))
-            moved = block.moved_1 * factor, block.moved_2 * factor
-            return NormedVector(block.same, block.size * factor, *moved, block.axis)
+        """Sums of vectors, and a vector times or over a public number."""
+        if isinstance(left, NormedVector) and isinstance(right, NormedVector) and isinstance(op, ast.Add | ast.Sub):
+            return self.lifted(arithmetic.OPERATIONS[type(op)], left, right)
+        block, by = (left, right) if isinstance(left, NormedVector) else (right, left)
+        if is_number(by) and (isinstance(op, ast.Mult) or isinstance(op, ast.Div) and block is left and by != 0):
+            factor = fraction_of(by) if isinstance(op, ast.Mult) else 1 / fraction_of(by)
+            return self.lifted(functools.partial(arithmetic.scaled, factor=factor), block)
         if (
             not isinstance(left, Record | Norm)
             and not isinstance(right, Record | Norm)
@@ -264,6 +250,15 @@ class OperatorRules(NoiseLedger):
         ):
             return UnknownValue()
         return self.clipped_block(op, left, right)
+
+    def lifted(self, rule: Callable[..., PairedNumber], *values: Any) -> NormedVector:
+        """What a rule for numbers says of vectors: of their norms; an array that both runs have is of any size."""
+        vectors = [NormedVector(axis=self.rows) if isinstance(each, KnownArray) else each for each in values]
+        if not all(isinstance(each, NormedVector) and each.axis is vectors[0].axis for each in vectors) or not is_same(
+            [each for each in values if isinstance(each, KnownArray)]
+        ):
+            raise self.run.refusal("vectors of two lengths or kinds", "use rows of one length, with bounded norms")
+        return NormedVector(number=rule(*(each.number for each in vectors)), axis=vectors[0].axis)
 
     def clipped_block(self, op: ast.operator, left: Any, right: Any) -> Any:
         """A vector over its norm, kept below a bound: see `functions`."""
@@ -277,9 +272,8 @@ class OperatorRules(NoiseLedger):
             and all(isinstance(each, FreshNoise) and each.spent is None for each in value.items)
         ):
             first = value.items[0]
-            if all((each.law, each.scale) == (first.law, first.scale) for each in value.items) and self.rows_have(
-                len(value.items), block
-            ):
+            if all((each.law, each.scale) == (first.law, first.scale) for each in value.items):
+                self.rows_have(len(value.items))
                 for each in value.items:
                     self.used(each, "a vector")
                 return self.made(FreshNoise(first.law, first.scale, first.line, axis=block.axis))
@@ -359,7 +353,7 @@ class OperatorRules(NoiseLedger):
         if one is not None and two is not None:
             return PairedNumber(False, one.span | two.span, two.span + -one.span, one.whole and two.whole)
         if isinstance(first, NormedVector) and isinstance(second, NormedVector):
-            return NormedVector(False, max(first.size, second.size), math.inf, first.size + second.size, first.axis)
+            return self.lifted(self.beside, first, second)
         return Replaced(False, first, second)
 
     def each(self, vector: Vector, function: Callable[..., Any], *others: Vector, **more: Any) -> Vector:

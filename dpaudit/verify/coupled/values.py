@@ -312,20 +312,17 @@ class KnownArray:
 
 @dataclass(frozen=True, eq=False)
 class NormedVector(UnknownValue):
-    """A vector of numbers: bounds on its size, and on how far apart those of the two runs are (sums, roots of squares).
+    """A vector of numbers: how large it is, and how far apart those of the two runs are, in roots of sums of squares.
 
-    `axis`: what names its length. `start`, `added`: as of a `Number`, with the size of what was added.
+    Both are those of `number`: what rules say of the size of sums and multiples of numbers holds of norms as well.
+    `axis`: what names its length.
     """
 
-    size: Bound = math.inf
-    moved_1: Bound = Fraction(0)
-    moved_2: Bound = Fraction(0)
+    number: PairedNumber = field(default_factory=PairedNumber)
     axis: Axis | None = None
-    start: object = None
-    added: Bound = Fraction(0)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "same", self.same and self.moved_2 == 0 and self.start is None)
+        object.__setattr__(self, "same", self.same and self.number.same and self.number.start is None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,6 +35,7 @@ from dpaudit.verify.coupled.values import (
     Rest,
     Span,
     UnknownValue,
+    Unlisted,
     UserRows,
     Vector,
     holds,
@@ -313,7 +314,7 @@ class ValueRules(JoinRules):
             owner[self.key(owner, index)] = value
             return
         value = self.look(value)
-        if type(owner) is UnknownValue and self.single is None and is_same([owner, index, value]):
+        if isinstance(owner, Unlisted) and self.single is None and is_same([owner, index, value]):
             return  # it stays one that both runs have, and that nothing is known of
         if isinstance(owner, dict | list) and is_same(index) and (is_same(value) or isinstance(value, PairedNumber)):
             for key in self.others(owner):

@@ -17,6 +17,7 @@ import numpy as np
 from dpaudit.verify.coupled.expressions import Expressions
 from dpaudit.verify.coupled.values import (
     Function,
+    Instance,
     KnownArray,
     NormedVector,
     PairedTruth,
@@ -115,6 +116,8 @@ class TreeExecutor(Expressions):
                     self.assign(each, part)
             case ast.Subscript(value=owner, slice=index):
                 self.store(self.value(owner), self.value(index), value)
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if isinstance(self.name(name), Instance):
+                self.store(self.name(name).attributes, attribute, value)
             case _:
                 raise self.refusal(f"a value for `{ast.unparse(target)}`", "keep it in a variable")
 

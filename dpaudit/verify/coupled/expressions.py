@@ -18,6 +18,7 @@ from dpaudit.base.quoting import clean
 from dpaudit.verify.coupled.values import (
     ABSTRACT,
     Function,
+    Instance,
     KnownArray,
     OpaqueValue,
     Own,
@@ -31,6 +32,7 @@ from dpaudit.verify.coupled.values import (
     words,
 )
 from dpaudit.verify.coupled.ways import Left, NotShown, RaisedAlike, Ways
+from dpaudit.verify.language.source import methods_of
 
 MOST_DEEP = 30  # calls of helpers within one another
 BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -211,6 +213,8 @@ class Expressions(Ways):
             return self.constants[name]
         if name in self.source.functions:
             return Function(name, self.source.functions[name])
+        if name in self.source.classes:
+            return Function(name, self.source.classes[name])
         if name in self.source.modules:
             module, dot, member = self.source.modules[name].partition(".")
             return self.member(Module(module), member) if dot else Module(module)
@@ -464,7 +468,13 @@ class Expressions(Ways):
 
     def apply(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """What a function makes of its arguments."""
+        if isinstance(function, Function) and isinstance(function.node, ast.ClassDef):
+            made = Instance(function.node, {})
+            if any(each.name == "__init__" for each in methods_of(function.node)):
+                self.apply(self.attribute(made, "__init__"), args, kwargs)
+            return made
         if isinstance(function, Function) and function.node is not None:
+            args = [function.owner, *args] if isinstance(function.owner, Instance) else args
             return self.call_definition(function.node, args, kwargs, function.frame)
         if isinstance(function, Function):
             return self.rules.call(self, function, args, kwargs)
@@ -474,6 +484,13 @@ class Expressions(Ways):
         """owner.name."""
         if isinstance(owner, Module):
             return self.member(owner, name)
+        if isinstance(owner, Instance):
+            methods = {each.name: each for each in methods_of(owner.kind)}
+            if name in owner.attributes:
+                return owner.attributes[name]
+            if name in methods:
+                return Function(name, methods[name], owner=owner)
+            raise self.refusal(f"the attribute `{name}`", "set it in __init__")
         if isinstance(owner, ABSTRACT):
             return self.rules.attribute(owner, name)
         if isinstance(owner, np.ndarray) and name in ("T", "shape", "size", "ndim"):

@@ -38,6 +38,7 @@ from dpaudit.verify.coupled.values import (
     Rest,
     Span,
     UnknownValue,
+    Unlisted,
     Vector,
     holds,
     is_known,
@@ -189,7 +190,7 @@ class CallRules(NumberRules):
         """owner.name(...)"""
         if name in IN_PLACE:
             self.run.check_alone(owner)
-            both = type(owner) is UnknownValue and owner.same and self.single is None
+            both = isinstance(owner, Unlisted) and owner.same and self.single is None
             if not both and (not isinstance(owner, list | dict | set) or name not in CHANGES and not is_plain(owner)):
                 raise self.run.refusal(f"`{name}` of this, in place", "make a new one, by sorted(...) say")
         if isinstance(owner, KnownArray | Vector):
@@ -250,7 +251,9 @@ class CallRules(NumberRules):
         if isinstance(default, list | dict | set | KnownArray) and self.run.names_of(default):
             raise self.run.refusal("a default that has a name", "write it where it stands")
         if name == "setdefault":
-            self.store(owner, index, UnknownValue())
+            made = Unlisted()
+            self.store(owner, index, made)
+            return made
         return UnknownValue()
 
     def of_keys(self, owner: dict[Any, Any], part: Callable[[Any, Any], Any]) -> Vector:
@@ -369,6 +372,8 @@ class CallRules(NumberRules):
         if isinstance(entries, list) and is_plain(found):
             order = self.run.plain(sorted, range(len(found)), key=found.__getitem__, reverse=reverse)
             return [entries[place] for place in order]
+        if holds(entries):
+            raise self.run.refusal("an order of containers", "sort numbers, or their places")
         public = is_same(entries) or isinstance(entries, Vector) and isinstance(entries.usual, EntryIndex)
         return Order(found, reverse) if public else NotImplemented
 

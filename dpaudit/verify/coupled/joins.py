@@ -25,6 +25,7 @@ from dpaudit.verify.coupled.values import (
     Rest,
     Span,
     UnknownValue,
+    Unlisted,
     holds,
     is_same,
     number_of,
@@ -77,7 +78,7 @@ class JoinRules(OperatorRules):
         if isinstance(one, Function | type(None) | Rng) and one == two:
             return one
         if is_same(one) and is_same(two) and not holds((one, two)):
-            return UnknownValue()
+            return Unlisted() if isinstance(one, Unlisted) and isinstance(two, Unlisted) else UnknownValue()
         raise self.run.refusal("values of different kinds on different ways", "give it one kind of value")
 
     def join_containers(self, one: Any, two: Any, seen: dict[Any, Any]) -> Any:
@@ -179,7 +180,7 @@ class JoinRules(OperatorRules):
             return True
         match one, two:
             case PairedNumber(), PairedNumber():
-                fields = ("span", "moved", "whole", "start", "offset")
+                fields = ("same", "span", "moved", "whole", "start", "offset")
                 return all(getattr(one, name) == getattr(two, name) for name in fields)
             case NormedVector(), NormedVector():
                 return one.axis is two.axis and self.alike(one.number, two.number)
@@ -196,7 +197,7 @@ class JoinRules(OperatorRules):
             case KnownArray(), KnownArray():
                 return self.alike(one.items, two.items)
         if isinstance(one, ABSTRACT) or isinstance(two, ABSTRACT):
-            return type(one) is type(two) is UnknownValue and one.same == two.same
+            return type(one) is type(two) and type(one) in (UnknownValue, Unlisted) and one.same == two.same
         return type(one) is type(two) and bool(np.all(one == two))
 
     def alike_contents(self, before: Contents, after: Contents) -> bool:

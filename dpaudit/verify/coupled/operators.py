@@ -15,7 +15,7 @@ import numpy as np
 
 from dpaudit.verify.coupled import arithmetic
 from dpaudit.verify.coupled.expressions import ORDERS
-from dpaudit.verify.coupled.noise import NoiseLedger
+from dpaudit.verify.coupled.noise import NoiseLedger, weights_of
 from dpaudit.verify.coupled.values import (
     ALL,
     AT_LEAST_0,
@@ -165,7 +165,10 @@ class OperatorRules(NoiseLedger):
         if isinstance(op, ast.MatMult):
             raise self.run.refusal("a product of vectors of data", "use norms and sums")
         if type(op) in arithmetic.OPERATIONS and not isinstance(op, ast.Div):
-            return arithmetic.OPERATIONS[type(op)](one, two)
+            found = arithmetic.OPERATIONS[type(op)](one, two)
+            ours, theirs = weights_of(one), weights_of(two)
+            weights = isinstance(op, ast.Add) and theirs and (ours or is_number(left) and left == 0)
+            return replace(found, summed=(*ours, *theirs)) if weights else found
         return self.quotient(op, one, two)
 
     @staticmethod
@@ -392,6 +395,9 @@ class OperatorRules(NoiseLedger):
             found = self.inside(left, right)
             return found if isinstance(found, PairedTruth) or isinstance(op, ast.In) else not found
         arrays = (KnownArray, Vector, np.ndarray)
+        sums = right.items if isinstance(right, KnownArray) else [right]
+        if isinstance(op, ast.Lt | ast.LtE) and sums and all(self.of_the_first(left, each) for each in sums):
+            return KnownArray([PairedTruth() for _ in sums]) if isinstance(right, KnownArray) else PairedTruth()
         if isinstance(op, ast.Eq | ast.NotEq) and "list or array" in (form_of(left), form_of(right)):
             raise self.run.refusal("a list or an array that is compared", "make it an array, by np.array(...)")
         if isinstance(left, arrays) or isinstance(right, arrays):

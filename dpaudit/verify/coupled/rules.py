@@ -33,6 +33,7 @@ from dpaudit.verify.coupled.values import (
     Rest,
     Span,
     UnknownValue,
+    Unlisted,
     UserRows,
     Vector,
     holds,
@@ -292,6 +293,8 @@ class ValueRules(JoinRules):
             owner[self.key(owner, index)] = value
             return
         value = self.look(value)
+        if isinstance(owner, Unlisted) and self.single is None and is_same([owner, index, value]):
+            return  # it stays one that both runs have, and that nothing is known of
         if isinstance(owner, dict | list) and is_same(index) and (is_same(value) or isinstance(value, PairedNumber)):
             for key in self.others(owner):
                 owner[key] = self.join(owner[key], value)

@@ -89,6 +89,11 @@ class UnknownValue:
     same: bool = True
 
 
+@dataclass(frozen=True, eq=False)
+class Unlisted(UnknownValue):
+    """A container of the program of which nothing is known, but that no other name means it."""
+
+
 class OpaqueValue:
     """What is no value but can be called: it may hold data or noise."""
 
@@ -100,7 +105,7 @@ class Function(OpaqueValue):
     """A helper, a lambda, or a function of Python's, numpy's or math's by its name; `owner`: what a method is of."""
 
     name: str
-    node: ast.FunctionDef | ast.Lambda | None = None
+    node: ast.FunctionDef | ast.Lambda | ast.ClassDef | None = None
     frame: dict[str, Any] | None = None
     owner: Any = None
 
@@ -108,6 +113,14 @@ class Function(OpaqueValue):
     def same(self) -> bool:  # type: ignore[override]
         """Python's own are; another may hold data."""
         return self.node is None and self.owner is None
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """An object of a class of the module: its attributes."""
+
+    kind: ast.ClassDef
+    attributes: dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -423,6 +436,8 @@ def parts(value: Any) -> Iterable[Any]:
             return (value.usual, *value.changed, *(value.extra or ())[1:])
         case Only():
             return (value.value,)
+        case Instance():
+            return (value.attributes,)
         case slice():
             return (value.start, value.stop, value.step)
     return ()

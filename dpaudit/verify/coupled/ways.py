@@ -12,6 +12,7 @@ from typing import Any
 from dpaudit.errors import DpAuditError
 from dpaudit.verify.coupled.values import (
     Function,
+    Instance,
     KnownArray,
     Only,
     parts,
@@ -151,9 +152,9 @@ class Ways:
             value = waiting.pop()
             if isinstance(value, Function):
                 waiting += [value.frame, value.owner]
-            if id(value) in found or not isinstance(value, list | dict | tuple | set | KnownArray | Only):
+            if id(value) in found or not isinstance(value, list | dict | tuple | set | KnownArray | Only | Instance):
                 continue
-            if not isinstance(value, tuple | Only):
+            if not isinstance(value, tuple | Only | Instance):
                 found[id(value)] = value, copy.copy(value.items if isinstance(value, KnownArray) else value)
             waiting += parts(value)
         return found

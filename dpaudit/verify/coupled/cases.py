@@ -22,8 +22,10 @@ from dpaudit.verify.coupled.expressions import MISSING
 from dpaudit.verify.coupled.functions import CallRules
 from dpaudit.verify.coupled.joins import ANY
 from dpaudit.verify.coupled.noise import Rng
+from dpaudit.verify.coupled.templates import names_in, seen_in
 from dpaudit.verify.coupled.values import (
     ALL,
+    AT_LEAST_0,
     CLOCK,
     ME,
     NEW,
@@ -31,7 +33,6 @@ from dpaudit.verify.coupled.values import (
     USER,
     Axis,
     Bound,
-    EntryIndex,
     FreshNoise,
     Keyed,
     KnownArray,
@@ -62,6 +63,13 @@ MOVES = {"all-differ": (UP | DOWN,), "one-differs": (UP, DOWN), "up": (UP,), "do
 RECORDS = ("add_or_remove_one", "replace_one", "add_or_remove_user")
 MOST_CASES = 5_000
 Region = Mapping[tuple[Any, ...], Place]
+APPENDED = "for T in OVER:\n    v_.append(MADE)"
+COINS = "while R.random() < P:\n    k_ += 1"
+WINNER = [
+    f"for i_, X in enumerate(OVER):\n    y_ = MADE\n    if {test}:\n        {kept}"
+    for test in ("y_ > b_", "FIRST or y_ > b_")
+    for kept in ("b_ = y_; w_ = i_", "w_ = i_; b_ = y_", "b_, w_ = y_, i_", "w_, b_ = i_, y_")
+]
 MOST_ROWS = 16  # of a user, where the code bounds their number
 
 
@@ -153,33 +161,20 @@ class LoopRules(CallRules):
 
     def appended(self, node: ast.For, items: Vector) -> bool:
         """Whether a loop only appends one value a turn to a new list: that is a comprehension."""
-        match node:
-            case ast.For(
-                target=ast.Name() | ast.Tuple(),
-                body=[
-                    ast.Expr(
-                        value=ast.Call(
-                            func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[made], keywords=[]
-                        )
-                    )
-                ],
-                orelse=[],
-            ):
-                pass
-            case _:
-                return False
-        run = self.run
-        target = run.frame.get(name)
-        if name in {each.id for each in ast.walk(made) if isinstance(each, ast.Name)}:
+        seen, run = seen_in(node, APPENDED), self.run
+        if seen is None or seen["v_"] in names_in(seen["MADE"]) or run.frame.get(seen["v_"]) != []:
             return False
-        if target != [] or sum(each is target for frame in run.frames for each in frame.values()) != 1:
+        if run.names_of(run.frame[seen["v_"]]) != 1:
             return False
-        generator = ast.comprehension(target=node.target, iter=node.iter, ifs=[], is_async=0)
-        run.frame[name] = self.comprehension(generator, items, lambda: run.value(made))
-        for each in ast.walk(node.target):
-            if isinstance(each, ast.Name):
-                run.frame[each.id] = UnknownValue(False)
+        run.frame[seen["v_"]] = self.made_of_each(node, seen["MADE"], items)
         return True
+
+    def made_of_each(self, node: ast.For, made: ast.expr, items: Vector) -> Any:
+        """What an expression is for each entry that a loop goes over; what the names of the entry are then is left."""
+        generator = ast.comprehension(target=node.target, iter=node.iter, ifs=[], is_async=0)
+        found = self.run.comprehension(ast.ListComp(made, [generator]), items)
+        self.run.frame.update(dict.fromkeys(names_in(node.target), UnknownValue(False)))
+        return found
 
     # --- loops ----------------------------------------------------------------------------------------------------
 
@@ -205,65 +200,21 @@ class LoopRules(CallRules):
         run.block(node.orelse)
 
     def winner_loop(self, node: ast.For, items: Vector) -> bool:
-        """Whether a loop only keeps the place of the largest noisy value: `if i == 0 or y > best: best, w = y, i`."""
-        match node:
-            case ast.For(
-                target=ast.Tuple(elts=[ast.Name(id=index), _]),
-                body=[ast.Assign(targets=[ast.Name(id=noisy)], value=made), ast.If(test=test, body=kept, orelse=[])],
-                orelse=[],
-            ):
-                pass
-            case _:
-                return False
-        run = self.run
-        given = {ast.unparse(each) for each in kept} if len(kept) == 2 else {"; ".join(map(ast.unparse, kept))}
-        compares = [each for each in ast.walk(test) if isinstance(each, ast.Compare)]
-        bests = [
-            each.comparators[0].id
-            for each in compares
-            if isinstance(each.comparators[0], ast.Name) and ast.unparse(each) == f"{noisy} > {each.comparators[0].id}"
-        ]
-        over = ast.unparse(node.iter)
-        plain = (
-            isinstance(node.iter, ast.Call)
-            and len(node.iter.args) == 1
-            and over == f"enumerate({ast.unparse(node.iter.args[0])})"
-        )
-        if len(bests) != 1 or items.extra is not None or not plain:
+        """Whether a loop only keeps the place of the largest noisy value."""
+        seen, run = seen_in(node, *WINNER), self.run
+        if seen is None or items.extra is not None:
             return False
-        best = bests[0]
-        if {noisy, best} & {each.id for each in ast.walk(made) if isinstance(each, ast.Name)}:
-            return False
+        index, noisy, best, winner = names = [seen[name] for name in ("i_", "y_", "b_", "w_")]
+        begun = "FIRST" in seen and ast.unparse(seen["FIRST"]) in (f"{index} == 0", f"{best} is None")
         start = run.frame.get(best, MISSING)
-        first = {f"{index} == 0 or {noisy} > {best}", f"{best} is None or {noisy} > {best}", f"{noisy} > {best}"}
-        begun = ast.unparse(test) in first and ("== 0" in ast.unparse(test) or start is None or start == -math.inf)
-        winners = {
-            name
-            for name in {*run.frame, index}
-            if given
-            in (
-                {f"{best} = {noisy}", f"{name} = {index}"},
-                {f"{name}, {best} = ({index}, {noisy})"},
-                {f"{best}, {name} = ({noisy}, {index})"},
-            )
-        }
-        if (
-            not begun
-            or len(winners) != 1
-            or winners & {each.id for each in ast.walk(made) if isinstance(each, ast.Name)}
-        ):
+        if not begun and start != -math.inf or begun and "None" in ast.unparse(seen["FIRST"]) and start is not None:
             return False
-        clock = self.clock
-
-        def noise(entry: Any) -> Any:
-            run.assign(node.target, entry)
-            return self.check_own(run.value(made), clock)
-
-        if not self.largest([*parts(self.each(items, noise))]):
+        if len({*names}) < len(names) or {*names} & names_in(seen["X"]) or {*names[1:]} & names_in(seen["MADE"]):
             return False
-        run.frame[winners.pop()] = EntryIndex(True, Span(Fraction(0), math.inf), whole=True)
-        for name in (noisy, best, *(n.id for n in ast.walk(node.target) if isinstance(n, ast.Name))):
-            run.frame[name] = UnknownValue(False)
+        if not self.largest([*parts(self.made_of_each(node, seen["MADE"], items))]):
+            return False
+        won = PairedNumber(True, AT_LEAST_0, whole=True)
+        run.frame.update({noisy: UnknownValue(False), best: UnknownValue(False), winner: won})
         return True
 
     def rows_of_users(self, node: ast.For, rows: UserRows) -> None:
@@ -437,29 +388,18 @@ class LoopRules(CallRules):
 
     def coin_loop(self, node: ast.While) -> bool:
         """`while rng.random() < p: k += 1` draws k from a geometric law."""
-        match node:
-            case ast.While(
-                test=ast.Compare(
-                    left=ast.Call(func=ast.Attribute(value=rng, attr="random"), args=[], keywords=[]),
-                    ops=[ast.Lt()],
-                    comparators=[p],
-                ),
-                body=[ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=ast.Constant(value=1))],
-            ):
-                pass
-            case _:
-                return False
-        run = self.run
-        for each in ast.walk(p):
-            calls = isinstance(each, ast.Call) and not (
-                isinstance(each.func, ast.Attribute)
-                and isinstance(each.func.value, ast.Name)
-                and each.func.value.id in run.source.modules
-            )
-            if isinstance(each, ast.Name) and each.id == name or isinstance(each, ast.Lambda | ast.NamedExpr) or calls:
-                return False
+        seen, run = seen_in(node, COINS), self.run
+        if seen is None:
+            return False
+        name, p, modules = seen["k_"], seen["P"], run.source.modules
+        calls = [each for each in ast.walk(p) if isinstance(each, ast.Call)]
+        own = any(not isinstance(each.func, ast.Attribute) or not names_in(each.func) <= {*modules} for each in calls)
+        if own or name in names_in(p) or any(isinstance(each, ast.Lambda | ast.NamedExpr) for each in ast.walk(p)):
+            return False
         chance, start = run.value(p), run.frame.get(name)
-        if type(run.value(rng)) is not Rng or type(start) is not int or not is_number(chance) or not 0 < chance < 1:
+        if type(start) is not int or type(run.value(seen["R"])) is not Rng:
+            return False
+        if not is_number(chance) or not 0 < chance < 1:
             return False
         drawn = self.made(FreshNoise("geometric", fraction_of(chance), run.line))
         run.frame[name] = self.made(Noisy(start - 1, ((Fraction(1), drawn),)))

@@ -382,10 +382,12 @@ class Expressions(Ways):
         """A set."""
         return {self.key(value) for value in values}
 
-    def comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp) -> Any:
-        """A list, set or dictionary; over the entries of a dataset a `Vector`."""
+    def comprehension(
+        self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp, over: Any = None
+    ) -> Any:
+        """A list, set or dictionary; over the entries of a dataset, or of `over` where it is known, a `Vector`."""
         names = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
-        first = self.value(node.generators[0].iter)
+        first = self.value(node.generators[0].iter) if over is None else over
         lazy = isinstance(node, ast.GeneratorExp)
         before = self.contents() if lazy else {}
         self.frames.append({"(outer)": self.frame, "(locals)": frozenset(names)})

@@ -18,6 +18,7 @@ import numpy as np
 from dpaudit.verify.coupled import arithmetic
 from dpaudit.verify.coupled.noise import terms_of
 from dpaudit.verify.coupled.rules import ValueRules
+from dpaudit.verify.coupled.templates import seen_in
 from dpaudit.verify.coupled.values import (
     ALL,
     AT_LEAST_0,
@@ -329,15 +330,12 @@ class NumberRules(ValueRules):
 
     def index_of_largest(self, node: ast.Call) -> Any:
         """`v.index(max(v))`: the place of the largest, where the noise of v was not looked at; None for other calls."""
-        match node:
-            case ast.Call(
-                func=ast.Attribute(value=ast.Name(id=name), attr="index"),
-                args=[ast.Call(func=ast.Name(id="max" | "min" as pick), args=[ast.Name(id=inner)], keywords=[])],
-                keywords=[],
-            ) if name == inner:
-                value = self.run.name(name)
-                found = self._place_of(VARIANTS[pick][1], value) if isinstance(value, list | Vector) else NotImplemented
-                return None if found is NotImplemented else found
+        for pick in (max, min):
+            seen = seen_in(node, f"v_.index({pick.__name__}(v_))")
+            value = None if seen is None else self.run.name(seen["v_"])
+            found = self._place_of(pick, value) if isinstance(value, list | Vector) else NotImplemented
+            if found is not NotImplemented:
+                return found
         return None
 
     def of_order(self, order: Order, index: Any) -> Any:

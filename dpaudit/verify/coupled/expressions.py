@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
+import inspect
 import math
 import operator
 from collections.abc import Callable, Iterator
@@ -35,36 +36,24 @@ from dpaudit.verify.coupled.ways import Left, NotShown, RaisedAlike, Ways
 from dpaudit.verify.language.source import methods_of
 
 MOST_DEEP = 30  # calls of helpers within one another
-BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.MatMult: operator.matmul,
-    ast.Pow: operator.pow,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-}
-UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-    ast.Not: operator.not_,
-    ast.Invert: operator.invert,
-}
-ORDERS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
+
+
+def table(text: str) -> dict[Any, Callable[..., Any]]:
+    """Operators of the syntax tree, each with the function of `operator` that does the same.
+
+    >>> table("Add add")[ast.Add](2, 3)
+    5
+    """
+    names = text.split()
+    return {getattr(ast, node): getattr(operator, name) for node, name in zip(names[::2], names[1::2], strict=True)}
+
+
+BINARY = table(
+    "Add add Sub sub Mult mul Div truediv FloorDiv floordiv Mod mod MatMult matmul Pow pow "
+    "BitAnd and_ BitOr or_ BitXor xor LShift lshift RShift rshift"
+)
+UNARY = table("USub neg UAdd pos Not not_ Invert invert")
+ORDERS = table("Lt lt LtE le Gt gt GtE ge Eq eq NotEq ne Is is_ IsNot is_not") | {
     ast.In: lambda left, right: left in right,
     ast.NotIn: lambda left, right: left not in right,
 }
@@ -98,24 +87,12 @@ class Expressions(Ways):
         arguments = node.args
         if arguments.vararg or arguments.kwarg:
             raise self.refusal("an open list of parameters", "name each parameter")
-        names = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
-        frame = dict(zip(names, args, strict=False))
-        if (
-            len(args) > len(names)
-            or set(frame) & set(kwargs)
-            or set(kwargs) - {*names, *(a.arg for a in arguments.kwonlyargs)}
-        ):
-            raise RaisedAlike("TypeError")
-        frame.update(kwargs)
-        defaults = [*zip(names[len(names) - len(arguments.defaults) :], arguments.defaults, strict=True)]
-        defaults += [
-            (a.arg, value) for a, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value
-        ]
-        for name, value in defaults:
-            if name not in frame:
-                frame[name] = ast.literal_eval(value)
-        if {*names, *(a.arg for a in arguments.kwonlyargs)} - set(frame):
-            raise RaisedAlike("TypeError")
+        try:
+            bound = signature_of(arguments).bind(*args, **kwargs)
+        except TypeError:
+            raise RaisedAlike("TypeError") from None
+        bound.apply_defaults()
+        frame = dict(bound.arguments)
         frame["(outer)"] = outer
         frame["(locals)"] = frozenset(names_bound(node))
         frame["(others)"] = frozenset(names_given(node))
@@ -527,6 +504,25 @@ def _held(value: Any, values: bool = False, turned: bool = False) -> list[Any]:
     held = list(value.values()) if values and isinstance(value, dict) else []
     held = list(value) if not values and isinstance(value, list | dict | set) else held
     return held[::-1] if turned else held
+
+
+def signature_of(arguments: ast.arguments) -> inspect.Signature:
+    """How a function takes its arguments."""
+    one = inspect.Parameter
+    kinds = (
+        (one.POSITIONAL_ONLY, arguments.posonlyargs),
+        (one.POSITIONAL_OR_KEYWORD, arguments.args),
+        (one.KEYWORD_ONLY, arguments.kwonlyargs),
+    )
+    named = [(each.arg, kind) for kind, several in kinds for each in several]
+    without = len(named) - len(arguments.kwonlyargs) - len(arguments.defaults)
+    defaults = [
+        one.empty if value is None else ast.literal_eval(value)
+        for value in (*[None] * without, *arguments.defaults, *arguments.kw_defaults)
+    ]
+    return inspect.Signature(
+        [one(name, kind, default=value) for (name, kind), value in zip(named, defaults, strict=True)]
+    )
 
 
 def names_bound(function: ast.AST) -> Iterator[str]:

@@ -14,7 +14,6 @@ from dpaudit.verify.coupled.expressions import MISSING
 from dpaudit.verify.coupled.noise import Rng
 from dpaudit.verify.coupled.operators import OperatorRules
 from dpaudit.verify.coupled.values import (
-    ABSTRACT,
     ALL,
     Function,
     KnownArray,
@@ -50,24 +49,14 @@ class JoinRules(OperatorRules):
             key = id(one), id(two)
             seen[key] = seen.get(key) or self.lifted(self.join, one, two)
             return seen[key]
-        if (
-            type(one) is type(two)
-            and isinstance(one, int | float | str | bool | np.generic)
-            and one == two
-            and repr(one) == repr(two)
-        ):
+        if unchanged(one, two):
             return one
         if isinstance(one, list | dict | KnownArray) or isinstance(two, list | dict | KnownArray):
-            return self.join_containers(one, two, seen)
+            raise self.run.refusal("one of two containers", "give it one name on every way")
         if isinstance(one, tuple) and isinstance(two, tuple) and len(one) == len(two):
             return tuple(self.join(a, b, seen) for a, b in zip(one, two, strict=True))
         one, two = self.look(one), self.look(two)
-        if (
-            isinstance(one, bool)
-            and isinstance(two, bool)
-            or isinstance(one, bool | PairedTruth)
-            and isinstance(two, bool | PairedTruth)
-        ):
+        if isinstance(one, bool | PairedTruth) and isinstance(two, bool | PairedTruth):
             return self.decided(PairedTruth(is_same(one) and is_same(two)))
         a, b = number_of(one), number_of(two)
         if a is not None and b is not None and not isinstance(one, bool) and not isinstance(two, bool):
@@ -80,31 +69,6 @@ class JoinRules(OperatorRules):
         if is_same(one) and is_same(two) and not holds((one, two)):
             return Unlisted() if isinstance(one, Unlisted) and isinstance(two, Unlisted) else UnknownValue()
         raise self.run.refusal("values of different kinds on different ways", "give it one kind of value")
-
-    def join_containers(self, one: Any, two: Any, seen: dict[Any, Any]) -> Any:
-        """Two containers that stand in one place: new ones are joined, older ones have names of their own."""
-        key = id(one), id(two)
-        if key in seen:
-            return seen[key]
-        if "ways" not in seen or any(each in seen for each in key) or type(one) is not type(two):
-            raise self.run.refusal("one of two containers", "give it one name on every way")
-        result: Any = (
-            KnownArray([], one.shared or two.shared, one.kind if one.kind == two.kind else "O")
-            if isinstance(one, KnownArray)
-            else type(one)()
-        )
-        seen |= {key: result, key[0]: key, key[1]: key}
-        held = self.join_contents(
-            result,
-            one.items if isinstance(one, KnownArray) else one,
-            two.items if isinstance(two, KnownArray) else two,
-            seen,
-        )
-        if isinstance(result, dict):
-            result.update(held)
-        else:
-            (result.items if isinstance(result, KnownArray) else result).extend(held)
-        return result
 
     def join_contents(self, container: Any, one: Any, two: Any, seen: dict[Any, Any]) -> Any:
         """What a container may hold where it may hold one thing or the other."""
@@ -174,63 +138,56 @@ class JoinRules(OperatorRules):
         """Whether the second says no more."""
         return one.low <= two.low and two.high <= one.high
 
-    def alike(self, one: Any, two: Any) -> bool:
+    @staticmethod
+    def alike(one: Any, two: Any) -> bool:
         """Whether the same is known of two values."""
-        if one is two:
-            return True
-        match one, two:
-            case PairedNumber(), PairedNumber():
-                fields = ("same", "span", "moved", "whole", "start", "offset")
-                return all(getattr(one, name) == getattr(two, name) for name in fields)
-            case NormedVector(), NormedVector():
-                return one.axis is two.axis and self.alike(one.number, two.number)
-            case Only(), Only():
-                return one.second == two.second and self.alike(one.value, two.value)
-            case PairedTruth(), PairedTruth():
-                return one.same == two.same
-            case Rest(), Rest():
-                return True
-            case (list(), list()) | (tuple(), tuple()):
-                return len(one) == len(two) and all(map(self.alike, one, two))
-            case dict(), dict():
-                return one.keys() == two.keys() and all(self.alike(one[key], two[key]) for key in one)
-            case KnownArray(), KnownArray():
-                return self.alike(one.items, two.items)
-        if isinstance(one, ABSTRACT) or isinstance(two, ABSTRACT):
-            return type(one) is type(two) and type(one) in (UnknownValue, Unlisted) and one.same == two.same
-        return type(one) is type(two) and bool(np.all(one == two))
+        return one is two or bool(known_of(one) == known_of(two))
 
-    def alike_contents(self, before: Contents, after: Contents) -> bool:
-        """Whether everything that was there before holds what it held."""
-        return all(key in after and self.alike_held(held, after[key][1]) for key, (_, held) in before.items())
-
-    def untouched_contents(self, before: Contents, after: Contents) -> bool:
-        """Whether everything that was there before holds the very values that it held."""
-
-        def untouched(one: Any, two: Any) -> bool:
-            plain = type(one) is type(two) and isinstance(one, int | float | str | bool | frozenset) and one == two
-            return one is two or plain
-
+    def alike_contents(self, before: Contents, after: Contents, alike: Any = None) -> bool:
+        """Whether everything that was there before holds what it held, as far as it is known."""
+        alike = alike or self.alike
         for key, (_, held) in before.items():
-            if key not in after:
-                return False
-            now = after[key][1]
-            if isinstance(held, set):
+            now = after.get(key, (None, None))[1]
+            if isinstance(held, dict) and isinstance(now, dict):
+                if "(locals)" not in held and held.keys() != now.keys():
+                    return False
+                if not all(name in now and alike(held[name], now[name]) for name in held):
+                    return False
+            elif isinstance(held, set) or now is None:
                 if held != now:
                     return False
-            elif isinstance(held, dict):
-                frame = "(locals)" in held
-                if (
-                    not frame
-                    and held.keys() != now.keys()
-                    or not all(name in now and untouched(held[name], now[name]) for name in held)
-                ):
-                    return False
-            elif len(held) != len(now) or not all(map(untouched, held, now)):
+            elif len(held) != len(now) or not all(map(alike, held, now)):
                 return False
         return True
 
-    def alike_held(self, one: Any, two: Any) -> bool:
-        if isinstance(one, dict) and "(locals)" in one:
-            return all(name in two and self.alike(one[name], two[name]) for name in one)
-        return self.alike(one, two)
+    def untouched_contents(self, before: Contents, after: Contents) -> bool:
+        """Whether everything that was there before holds the very values that it held."""
+        return self.alike_contents(before, after, unchanged)
+
+
+def unchanged(one: Any, two: Any) -> bool:
+    """Whether two values are the very same, or two that Python tells apart in nothing."""
+    plain = type(one) is type(two) and isinstance(one, int | float | str | bool | frozenset | np.generic)
+    return one is two or plain and bool(one == two) and repr(one) == repr(two)
+
+
+def known_of(value: Any) -> Any:
+    """What is known of a value, to be compared with ==."""
+    match value:
+        case PairedNumber():
+            return value.same, value.span, value.moved, value.whole, value.start, value.offset
+        case NormedVector():
+            return NormedVector, value.axis, known_of(value.number)
+        case Only():
+            return Only, value.second, known_of(value.value)
+        case PairedTruth() | Rest() | Unlisted():
+            return type(value), value.same
+        case list() | tuple():
+            return type(value), [known_of(each) for each in value]
+        case dict():
+            return {key: known_of(each) for key, each in value.items()}
+        case KnownArray():
+            return KnownArray, known_of(value.items)
+        case np.ndarray():
+            return known_of(value.tolist())
+    return (UnknownValue, value.same) if type(value) is UnknownValue else (type(value), value)

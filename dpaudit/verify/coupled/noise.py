@@ -122,38 +122,27 @@ class NoiseLedger:
 
     def draw(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """What a method of the generator gives."""
-        args = [self.number_or_same(each) for each in args]
-        kwargs = {key: self.number_or_same(each) for key, each in kwargs.items()}
+        kept = Vector | NormedVector
+        args = [each if isinstance(each, kept) else self.look(each) for each in args]
+        kwargs = {key: each if isinstance(each, kept) else self.look(each) for key, each in kwargs.items()}
         known = dict(zip(ARGUMENTS.get(name, ()), args, strict=False)) | kwargs
         if name == "choice":
             chosen = self.weighted(args, kwargs)
             if chosen is not None:
                 return chosen
-        if name in ("random", "uniform") and set(known) <= {"size"} and known.get("size") is None:
-            return self.made(FreshNoise("uniform", ONE, self.run.line))
-        if (
-            name == "random"
-            and set(known) == {"size"}
-            and isinstance(known["size"], PairedNumber)
-            and known["size"].axis is not None
-        ):
-            return self.run.rules.beside_each(
-                known["size"], lambda: self.made(FreshNoise("uniform", ONE, self.run.line))
-            )
+        if name in ("random", "uniform") and set(known) <= {"size"}:
+            size = known.get("size")
+            if size is None:
+                return self.made(FreshNoise("uniform", ONE, self.run.line))
+            if isinstance(size, PairedNumber) and size.axis is not None:
+                return self.run.rules.beside_each(size, lambda: self.made(FreshNoise("uniform", ONE, self.run.line)))
         law = name.removeprefix("standard_")
         if law in CENTRED:
             return self.noise(law, known)
         if name in FREE and all(map(is_same, [*args, *kwargs.values()])):
-            return UnknownValue() if name != "integers" and name != "binomial" else self.whole(known)
+            whole = name in ("integers", "binomial") and known.get("size") is None
+            return PairedNumber(whole=True) if whole else UnknownValue()
         raise self.run.refusal(f"`{name}` of the generator on what the runs do not share", "draw by public arguments")
-
-    def number_or_same(self, value: Any) -> Any:
-        """An argument of a draw: a noisy one is looked at."""
-        return value if isinstance(value, Vector | NormedVector) else self.look(value)
-
-    def whole(self, known: dict[str, Any]) -> Any:
-        """A whole number that both runs draw."""
-        return UnknownValue() if known.get("size") is not None else PairedNumber(whole=True)
 
     def noise(self, law: str, known: dict[str, Any]) -> Any:
         """Fresh noise, one or many, and around a centre where one is given."""
@@ -352,46 +341,34 @@ class NoiseLedger:
             raise self.run.refusal(
                 "noise on a value that one record may move by any amount", "bound it first, by np.clip say"
             )
-        far = Fraction(far)
-        if all(law == "normal" for law, _ in scales):
+        far, laws = Fraction(far), {law for law, _ in scales}
+        on = f"noise on what moves by at most {far}"
+        if laws == {"normal"}:
             square = sum(((abs(f) * drawn.scale) ** 2 for f, drawn in terms), Fraction(0))
-            self.pay(f"Gaussian noise on what moves by at most {far}", gaussian=far**2 / square)
+            self.pay(f"Gaussian {on}", gaussian=far**2 / square)
             return
-        laplace = [scale for law, scale in scales if law == "laplace"]
-        if laplace:
-            self.pay(
-                f"Laplace noise of scale {float(max(laplace)):g} on what moves by at most {far}", far / max(laplace)
-            )
+        if "laplace" in laws:
+            most = max(scale for law, scale in scales if law == "laplace")
+            self.pay(f"Laplace {on.replace('noise', f'noise of scale {float(most):g}')}", far / most)
             return
-        if len(terms) == 2 and len(scales) == 1 and terms[0][0] == -terms[1][0]:
-            ((law, scale),) = scales
-            if law == "exponential":
-                self.pay(f"a difference of exponential noise on what moves by at most {far}", far / scale)
-                return
-            if law == "geometric" and abs(terms[0][0]) == 1 and whole:
-                self.pay(f"a difference of geometric noise on what moves by at most {far}", far * minus_log(scale))
-                return
-            if law == "gumbel":
-                self.pay(f"a difference of Gumbel noise on what moves by at most {far}", far / scale)
-                return
-        if {law for law, _ in scales} == {"geometric"} and not whole:
+        if laws == {"geometric"} and not whole:
             raise WholeAnswers(
                 self.run.line, "geometric noise on what may move by a part of 1", "round the value first"
             )
-        ((factor, drawn),) = terms if len(terms) == 1 else ((ONE, terms[0][1]),)
+        (factor, drawn), *others = terms
+        steps = drawn.law != "geometric" or abs(factor) == 1
+        cost = far * minus_log(drawn.scale) if drawn.law == "geometric" else far / (abs(factor) * drawn.scale)
         away = base.moved.high <= 0 if factor > 0 else base.moved.low >= 0
-        if len(terms) == 1 and drawn.law in ("exponential", "geometric") and away:
-            cost = minus_log(drawn.scale) if drawn.law == "geometric" else 1 / (abs(factor) * drawn.scale)
-            if drawn.law == "exponential" or abs(factor) == 1:
-                words = f"one-sided {drawn.law} noise on what moves away from it by at most {far}"
-                self.steps.append(
-                    (self.run.line, words, Spending(far * cost, squares=math.inf))
-                )  # pure in one direction
-                return
-        words = ", ".join(sorted({law for law, _ in scales}))
-        raise self.run.refusal(
-            f"noise ({words}) that cannot hide how far the value moves", "use Laplace or Gaussian noise"
-        )
+        if steps and len(scales) == 1 and [f for f, _ in others] == [-factor]:
+            self.pay(f"a difference of {drawn.law} {on}", cost)
+        elif steps and not others and drawn.law in ("exponential", "geometric") and away:
+            words = f"one-sided {drawn.law} {on}, away from it"
+            self.steps.append((self.run.line, words, Spending(cost, squares=math.inf)))  # pure in one direction
+        else:
+            words = ", ".join(sorted(laws))
+            raise self.run.refusal(
+                f"noise ({words}) that cannot hide how far the value moves", "use Laplace or Gaussian noise"
+            )
 
     def charge_norms(self, base: NormedVector, term: tuple[Fraction, FreshNoise]) -> None:
         """What noise on each entry of a vector costs."""

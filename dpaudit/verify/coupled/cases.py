@@ -423,7 +423,8 @@ class LoopRules(CallRules):
             own = {}
             for name in {**one, **two}:
                 old = held.get(name, MISSING)
-                if isinstance(name, Own) and (old is MISSING and not self.facts.get("shared") or isinstance(old, Only)):
+                shared = name == NEW and self.facts.get("shared")  # no other run has the user
+                if isinstance(name, Own) and (old is MISSING and not shared or isinstance(old, Only)):
                     second = old.second if isinstance(old, Only) else name in two
                     own[name] = Only(False, second, (two if second else one)[name])
             if self.facts.get("shared") and ANY in held and NEW in {**one, **two} and NEW not in held:

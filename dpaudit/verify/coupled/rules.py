@@ -248,7 +248,7 @@ class ValueRules(JoinRules):
                 if is_plain(key) and not isinstance(key, Own) and self.run.compared(ast.Eq(), index, key) is True:
                     return key
             place = index.region.get(index.path)
-            if place is not None and place.exactly and isinstance(place.value, Own):
+            if place is not None and place.exactly:
                 return place.value
             own = self.row, index.path
             if self.facts.setdefault("own key", own) != own:

@@ -36,6 +36,7 @@ from dpaudit.verify.coupled.values import (
     PairedNumber,
     Record,
     Rest,
+    Several,
     Span,
     UnknownValue,
     Unlisted,
@@ -256,20 +257,21 @@ class CallRules(NumberRules):
             return made
         return UnknownValue()
 
-    def of_keys(self, owner: dict[Any, Any], part: Callable[[Any, Any], Any]) -> Vector:
+    def of_keys(self, owner: dict[Any, Any], part: Callable[[Any, Any], Any]) -> Vector | Several:
         """The keys of a dictionary that are the data's, and what they lead to; in the data's order (`ordered` not)."""
-        usual, changed, extra = MISSING, [], None
+        usual, changed, extras = MISSING, [], []
         for key, value in owner.items():
             if isinstance(value, Only):
-                extra = value.second, part(key, value.value)
+                extras.append((value.second, part(key, value.value)))
             elif is_same(value):
                 usual = part(key, value) if usual is MISSING else self.join(usual, part(key, value))
             else:
                 changed.append(part(key, value))
         if usual is MISSING:
             usual = part(ANY, changed[0] if changed else PairedNumber())
-        axis = Axis(len(changed), keys=True)
-        return Vector(usual=usual, changed=tuple(changed), extra=extra, axis=axis, ordered=not changed)
+        (first, *more), axis = extras or (None,), Axis(len(changed), keys=True)
+        found = Vector(usual=usual, changed=tuple(changed), extra=first, axis=axis, ordered=not changed)
+        return Several(False, found, tuple(more)) if more else found
 
     # --- rules: sizes and places ----------------------------------------------------------------------------------
 
@@ -363,6 +365,8 @@ class CallRules(NumberRules):
             return NotImplemented
         if isinstance(value, dict) and key is None:
             value = self.of_container(value, "keys", [], {})
+        if isinstance(value, Several) and key is None:
+            return replace(value, vector=replace(value.vector, ordered=True))
         if isinstance(value, Vector) and key is None and value.axis.keys:
             return replace(value, ordered=True)
         entries = self.run.items(value)

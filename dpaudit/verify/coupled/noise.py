@@ -75,6 +75,8 @@ class WholeAnswers(NotShown):
 class NoiseLedger:
     """What was spent on one way, step by step; and which noise was looked at, so that it can be undone."""
 
+    single: bool | None = None  # whether only the second run does this, or only the first; None: both
+
     def __init__(self, run: TreeExecutor) -> None:
         self.run = run
         self.steps: list[tuple[int, str, Spending]] = []
@@ -201,7 +203,7 @@ class NoiseLedger:
                 continue
             if isinstance(one, NormedVector) and isinstance(op, ast.Add) and one.axis is two.axis is not None:
                 return self.made(Noisy(one, ((ONE, two),)))
-            if isinstance(one, PairedNumber) and one.summed and isinstance(op, ast.Mult) and two.law == "uniform":
+            if isinstance(op, ast.Mult) and two.law == "uniform" and len(weights_of(one)) > 1:
                 self.used(two, "a share")
                 return self.made(FreshNoise("share", ONE, two.line, count=one))
         if isinstance(op, ast.Mult | ast.Div):

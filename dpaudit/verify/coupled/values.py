@@ -251,6 +251,14 @@ class Vector(UnknownValue):
 
 
 @dataclass(frozen=True, eq=False)
+class Several(UnknownValue):
+    """A vector, with further entries that one run alone has: whether the second one, and the entry."""
+
+    vector: Vector = field(default_factory=Vector)
+    more: tuple[tuple[bool, Any], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class EntryIndex(PairedNumber):
     """A place in what is in step with `axis`: of a usual entry, or of the changed one; of a mapping, its key there."""
 
@@ -361,10 +369,10 @@ class Order:
 
 
 class Own(str):
-    """The user whose rows one run alone has (`ME`), or the value of a record that is no public one (`NEW`)."""
+    """The user whose rows one run alone has (`ME`), or a value of its records that is no public one."""
 
 
-ME, NEW = Own("the user"), Own("the value")
+ME = Own("the user")
 USER = ((0,), ("user",), (".user",))  # where a row may name its user
 
 

@@ -21,7 +21,6 @@ from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.expressions import MISSING
 from dpaudit.verify.coupled.functions import CallRules
 from dpaudit.verify.coupled.joins import ANY
-from dpaudit.verify.coupled.noise import Rng
 from dpaudit.verify.coupled.templates import names_in, seen_in
 from dpaudit.verify.coupled.values import (
     ALL,
@@ -31,10 +30,8 @@ from dpaudit.verify.coupled.values import (
     USER,
     Axis,
     Bound,
-    FreshNoise,
     Keyed,
     KnownArray,
-    Noisy,
     NormedVector,
     Only,
     Own,
@@ -62,7 +59,6 @@ RECORDS = ("add_or_remove_one", "replace_one", "add_or_remove_user")
 MOST_CASES = 5_000
 Region = Mapping[tuple[Any, ...], Place]
 APPENDED = "for T in OVER:\n    v_.append(MADE)"
-COINS = "while R.random() < P:\n    k_ += 1"
 WINNER = [
     f"for i_, X in enumerate(OVER):\n    y_ = MADE\n    if {test}:\n        {kept}"
     for test in ("y_ > b_", "FIRST or y_ > b_")
@@ -387,27 +383,6 @@ class LoopRules(CallRules):
         """Whether a variable is what it was before the turn: the very one, as 0 and 0.0 are told apart."""
         number = value.number if isinstance(value, NormedVector) else value
         return number is not MISSING and number is self.marks.get(token)
-
-    # --- samplers ---------------------------------------------------------------------------------------------------
-
-    def coin_loop(self, node: ast.While) -> bool:
-        """`while rng.random() < p: k += 1` draws k from a geometric law."""
-        seen, run = seen_in(node, COINS), self.run
-        if seen is None:
-            return False
-        name, p, modules = seen["k_"], seen["P"], run.source.modules
-        calls = [each for each in ast.walk(p) if isinstance(each, ast.Call)]
-        own = any(not isinstance(each.func, ast.Attribute) or not names_in(each.func) <= {*modules} for each in calls)
-        if own or name in names_in(p) or any(isinstance(each, ast.Lambda | ast.NamedExpr) for each in ast.walk(p)):
-            return False
-        chance, start = run.value(p), run.frame.get(name)
-        if type(start) is not int or type(run.value(seen["R"])) is not Rng:
-            return False
-        if not is_number(chance) or not 0 < chance < 1:
-            return False
-        drawn = self.made(FreshNoise("geometric", fraction_of(chance), run.line))
-        run.frame[name] = self.made(Noisy(start - 1, ((Fraction(1), drawn),)))
-        return True
 
     def settles(self, action: Any) -> bool:
         """Whether a loop that noise ends can be followed to where nothing changes any more."""

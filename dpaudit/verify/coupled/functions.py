@@ -48,17 +48,12 @@ from dpaudit.verify.coupled.values import (
     is_same,
     number_of,
     parts,
+    words,
 )
 from dpaudit.verify.coupled.ways import OtherKind, RaisedAlike
 
-
-def names(text: str) -> frozenset[str]:
-    """The words of a text."""
-    return frozenset(text.split())
-
-
-ALONG = names("sum mean max min amax amin prod any all argmax argmin cumsum std var median argsort sort")  # an axis
-OF_NUMPY = ALONG | names(
+ALONG = words("sum mean max min amax amin prod any all argmax argmin cumsum std var median argsort sort")  # an axis
+OF_NUMPY = ALONG | words(
     """
     array asarray copy zeros ones full arange linspace zeros_like ones_like eye concatenate stack flip ravel atleast_1d
     abs absolute sign clip minimum maximum round around rint floor ceil trunc exp expm1 log log1p log2 log10 sqrt square
@@ -66,14 +61,14 @@ OF_NUMPY = ALONG | names(
     diff dot inner outer matmul linalg.norm float64 float32 int64 int32
     """
 )
-OF_MATH = names(
+OF_MATH = words(
     """
     exp log sqrt floor ceil log1p expm1 log2 log10 tanh sin cos fsum isfinite isnan pow fabs trunc hypot erf erfc
     """
 )
 KNOWN: dict[str, tuple[Any, frozenset[str]]] = {"": (builtins, TOTAL), "numpy": (np, OF_NUMPY), "math": (math, OF_MATH)}
-ORDERLESS = names("len sorted min max set frozenset any all bool isinstance")  # of a set
-METHODS = names(  # of plain values
+ORDERLESS = words("len sorted min max set frozenset any all bool isinstance")  # of a set
+METHODS = words(  # of plain values
     """
     append extend insert pop remove index count sort reverse copy clear items keys values get setdefault update
     add discard union intersection
@@ -81,9 +76,9 @@ METHODS = names(  # of plain values
     prod item nonzero lower upper strip split startswith endswith is_integer bit_length conjugate
     """
 )
-CHANGES = names("append extend insert pop add update setdefault reverse clear")  # in place, and followed
-IN_PLACE = CHANGES | names("remove sort discard fill put itemset partition popitem")
-SAME_ARRAY = names("asarray ravel atleast_1d reshape")  # of an array: itself, or a view of it
+CHANGES = words("append extend insert pop add update setdefault reverse clear")  # in place, and followed
+IN_PLACE = CHANGES | words("remove sort discard fill put itemset partition popitem")
+SAME_ARRAY = words("asarray ravel atleast_1d reshape")  # of an array: itself, or a view of it
 TYPES = {"int": int, "float": float, "bool": bool, "numpy.float64": np.float64, "numpy.int64": np.int64}
 ANSWERS = "give a list of answers, or an adjacency of records"
 PARTS: dict[str, Callable[[Any, Any], Any]] = {
@@ -312,7 +307,10 @@ class CallRules(NumberRules):
             self.own.add(id(noise))
             return noise
 
-        return self.each(self._range_of(length), own, array=True, fresh=True)
+        places = self._range_of(length)
+        if places is NotImplemented:
+            raise self.run.refusal("as many draws as keys that differ", "draw one by one")
+        return self.each(places, own, array=True, fresh=True)
 
     def _enumerate_of(self, value: Any, start: Any = 0) -> Any:
         found = self.run.items(value)

@@ -20,7 +20,6 @@ from dpaudit.verify.coupled.values import (
     ALL,
     AT_LEAST_0,
     CLOCK,
-    STILL,
     Axis,
     FreshNoise,
     Keyed,
@@ -227,10 +226,6 @@ class OperatorRules(NoiseLedger):
                     ) from None
             case ast.FloorDiv() if two.span.width == 0 and two.span.low != 0:
                 return arithmetic.whole_steps(arithmetic.divide(one, two))
-            case ast.Mod() if two.span.width == 0 and two.span.low > 0:
-                return PairedNumber(
-                    one.same, Span(Fraction(0), two.span.high), STILL if one.same else ALL, one.whole and two.whole
-                )
             case ast.Pow() if two.span.width == 0 and two.whole and 0 <= two.span.low <= 8:
                 return arithmetic.power(one, int(two.span.low))
         raise self.run.refusal("this operation on data without noise", "use + - * and / by public numbers")
@@ -425,14 +420,6 @@ class OperatorRules(NoiseLedger):
         if one is not None and two is not None and not isinstance(op, ast.Is | ast.IsNot):
             found = arithmetic.compare(op, one, two)
             return self.decided(found) if isinstance(found, PairedTruth) else found
-        unknown, plain = (right, left) if is_plain(left) else (left, right)
-        if (
-            isinstance(op, ast.Eq | ast.NotEq)
-            and type(unknown) is PairedNumber
-            and not is_number(plain)
-            and is_plain(plain)
-        ):
-            return isinstance(op, ast.NotEq)
         return self.decided(PairedTruth(is_same(left) and is_same(right)))
 
     @staticmethod
@@ -530,12 +517,8 @@ class OperatorRules(NoiseLedger):
             case PairedNumber():
                 found = arithmetic.compare(ast.NotEq(), value, number_of(0))  # type: ignore[arg-type]
                 return self.decided(found) if isinstance(found, PairedTruth) else found
-            case KnownArray() if len(value.items) == 1:
-                return self.run.truth(value.items[0])
-            case KnownArray() if value.items:
-                raise RaisedAlike("ValueError")
             case KnownArray():
-                raise self.run.refusal("the truth of an empty array", "ask for its length")
+                raise self.run.refusal("the truth of an array", "ask for its length or an entry")
             case list() | dict() | tuple() if not any(isinstance(each, Rest) for each in parts(value)):
                 return bool(value)
         return self.decided(PairedTruth(is_same(value)))

@@ -96,16 +96,12 @@ class ValueRules(JoinRules):
         """The parts of an unknown value that is assigned to several names."""
         if isinstance(value, Record):
             return [replace(value, path=(*value.path, place)) for place in range(number)]
-        if isinstance(value, Replaced):
-            return list(self.both(lambda one: tuple(self.unpacked(one, number)), value))
         if not isinstance(value, Vector) and value.same:
             return [UnknownValue() for _ in range(number)]
         raise self.run.refusal("data in several names", "read them by their index")
 
     def entry(self, owner: Any, index: Any) -> Any:
         """owner[index]."""
-        if isinstance(owner, Replaced):
-            return self.both(lambda one: self.entry(one, index), owner)
         if isinstance(owner, Noisy):
             owner = self.look(owner)
         if isinstance(owner, Record) and is_plain(index):
@@ -121,12 +117,6 @@ class ValueRules(JoinRules):
                     raise self.run.refusal("an array at a truth value", "write its place")
                 owner.shared |= isinstance(index, slice)
                 return KnownArray(found, True, owner.kind) if isinstance(index, slice) else found
-            if isinstance(index, KnownArray) and is_plain(index.items):
-                return KnownArray(
-                    [self.entry(owner, each) for each in np.flatnonzero(index.items)]
-                    if all(isinstance(i, bool | np.bool_) for i in index.items)
-                    else [self.entry(owner, each) for each in index.items]
-                )
             owner = owner.items
         if isinstance(owner, dict) and isinstance(index, Rest) and index in owner:
             return owner[index]

@@ -24,7 +24,6 @@ from dpaudit.verify.coupled.values import (
     PairedTruth,
     Record,
     Replaced,
-    Several,
     UnknownValue,
     UserRows,
     Vector,
@@ -213,26 +212,29 @@ class TreeExecutor(Expressions):
             if not self.rules.appended(node, items) and not self.rules.winner_loop(node, items):
                 self.rules.loop(node, items)
             return
-        if isinstance(items, Several):
-            self.rules.loop(node, items.vector, items.more)
-            return
         if isinstance(items, UnknownValue):
             self.endless(lambda: self.turn(node, UnknownValue(items.same)))
             return
         for item in self.each_of(value, items):
-            try:
-                self.turn(node, item)
-            except Left as left:
-                if left.how == "break":
-                    return
-                if left.how != "continue":
-                    raise
+            if self.broken(functools.partial(self.turn, node, item)):
+                return
         self.block(node.orelse)
 
     def turn(self, node: ast.For, item: Any) -> None:
         """One turn of a loop."""
         self.assign(node.target, item)
         self.block(node.body)
+
+    @staticmethod
+    def broken(turn: Callable[[], Any]) -> bool:
+        """Does a turn of a loop; whether it breaks the loop."""
+        try:
+            turn()
+        except Left as left:
+            if left.how not in ("break", "continue"):
+                raise
+            return left.how == "break"
+        return False
 
     def while_loop(self, node: ast.While) -> None:
         """A `while` loop: turn by turn while its condition is known."""
@@ -246,15 +248,8 @@ class TreeExecutor(Expressions):
                 if turn > UNROLLED:
                     raise self.refusal("a loop that noise ends, in which privacy is spent", "bound its turns")
                 condition = not self.choose()
-            if not condition:
+            if not condition or self.broken(lambda: self.block(node.body)):
                 return
-            try:
-                self.block(node.body)
-            except Left as left:
-                if left.how == "break":
-                    return
-                if left.how != "continue":
-                    raise
             self.step()
         raise self.refusal(f"more than {MOST_TURNS} turns of a loop", "give smaller parameters")
 

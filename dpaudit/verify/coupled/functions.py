@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.verify.coupled import arithmetic
 from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.expressions import MISSING, TOTAL
 from dpaudit.verify.coupled.joins import ANY
@@ -21,7 +20,6 @@ from dpaudit.verify.coupled.noise import Rng
 from dpaudit.verify.coupled.numeric import NumberRules
 from dpaudit.verify.coupled.values import (
     AT_LEAST_0,
-    STILL,
     Axis,
     EntryIndex,
     FreshNoise,
@@ -36,7 +34,6 @@ from dpaudit.verify.coupled.values import (
     PairedNumber,
     Record,
     Rest,
-    Several,
     Span,
     UnknownValue,
     Unlisted,
@@ -200,8 +197,7 @@ class CallRules(NumberRules):
         if is_known([owner, args, kwargs]) and name not in ("copy", "astype"):
             return self.by_python(self.run.plain(getattr, self.unwrapped(owner), name), args, kwargs)
         if isinstance(owner, Keyed) and name in PARTS:
-            vector, keys = owner.vector, self.indices(owner.vector)
-            assert vector is not None
+            vector, keys = owner.vector, self.places(owner.vector.axis)
             return {"keys": keys, "values": vector}.get(name) or self.each(keys, PARTS[name], vector, fresh=True)
         if isinstance(owner, Record) and name == "get" and args and is_plain(args[0]):
             return replace(owner, path=(*owner.path, args[0]))
@@ -252,7 +248,7 @@ class CallRules(NumberRules):
             return made
         return UnknownValue()
 
-    def of_keys(self, owner: dict[Any, Any], part: Callable[[Any, Any], Any]) -> Vector | Several:
+    def of_keys(self, owner: dict[Any, Any], part: Callable[[Any, Any], Any]) -> Vector:
         """The keys of a dictionary that are the data's, and what they lead to; in the data's order (`ordered` not)."""
         usual, changed, extras = MISSING, [], []
         for key, value in owner.items():
@@ -264,20 +260,20 @@ class CallRules(NumberRules):
                 changed.append(part(key, value))
         if usual is MISSING:
             usual = part(ANY, changed[0] if changed else PairedNumber())
-        (first, *more), axis = extras or (None,), Axis(len(changed), keys=True)
-        found = Vector(usual=usual, changed=tuple(changed), extra=first, axis=axis, ordered=not changed)
-        return Several(False, found, tuple(more)) if more else found
+        axis = Axis(len(changed), tuple(second for second, _ in extras), keys=True)
+        more = tuple(each for _, each in extras)
+        return Vector(usual=usual, changed=tuple(changed), extras=more, axis=axis, ordered=not changed)
 
     # --- rules: sizes and places ----------------------------------------------------------------------------------
 
     def _len_of(self, value: Any) -> Any:
         value = value.vector if isinstance(value, Keyed) else value
         match value:
-            case Vector(extra=None):
+            case Vector(extras=()):
                 return self.counted(value.axis, 1, PairedNumber(True, Span(Fraction(1), Fraction(1)), whole=True))
-            case Vector(extra=(second, _)):
-                change = Fraction(1 if second else -1)
-                return PairedNumber(True, AT_LEAST_0, Span(change, change), True, axis=value.axis)
+            case Vector():
+                change = Fraction(sum(1 if second else -1 for second in value.axis.extras))
+                return PairedNumber(False, AT_LEAST_0, Span(change, change), True, axis=value.axis)
             case NormedVector():
                 return PairedNumber(True, AT_LEAST_0, whole=True, axis=value.axis)
             case PairedNumber():
@@ -292,12 +288,7 @@ class CallRules(NumberRules):
 
     def _range_of(self, length: Any) -> Any:
         axis = length.axis if isinstance(length, PairedNumber) else None
-        if axis is None or axis.changed > 1:
-            return NotImplemented
-        extra = None if length.same else (length.moved.low > 0, PairedNumber(whole=True))
-        moved = STILL if extra is None else arithmetic.UNIT
-        index = EntryIndex(True, AT_LEAST_0, moved, True, axis=axis)
-        return Vector(usual=index, changed=(replace(index, of_changed=True),) * axis.changed, extra=extra, axis=axis)
+        return NotImplemented if axis is None else self.places(axis)
 
     def beside_each(self, length: PairedNumber, make: Callable[[], Any]) -> Vector:
         """Something new for each entry that a length counts."""
@@ -307,10 +298,7 @@ class CallRules(NumberRules):
             self.own.add(id(noise))
             return noise
 
-        places = self._range_of(length)
-        if places is NotImplemented:
-            raise self.run.refusal("as many draws as keys that differ", "draw one by one")
-        return self.each(places, own, array=True, fresh=True)
+        return self.each(self._range_of(length), own, array=True, fresh=True)
 
     def _enumerate_of(self, value: Any, start: Any = 0) -> Any:
         found = self.run.items(value)
@@ -318,7 +306,7 @@ class CallRules(NumberRules):
             return [(start + place, each) for place, each in enumerate(found)]
         if not isinstance(found, Vector):
             return NotImplemented
-        indices = self.indices(found)
+        indices = self.places(found.axis)
         if start != 0:
             indices = self.each(indices, lambda index: PairedNumber(index.same, AT_LEAST_0, index.moved, True))
         return self.each(indices, PARTS["items"], found, fresh=True)
@@ -329,7 +317,7 @@ class CallRules(NumberRules):
         if not vectors:
             return list(zip(*found, strict=False)) if all(isinstance(each, list) for each in found) else NotImplemented
         first, in_step = vectors[0], len(vectors) == len(found)
-        if first.extra is not None and not in_step:
+        if first.extras and not in_step:
             return NotImplemented
         columns = [each if isinstance(each, Vector) else self.alongside(each, first) for each in found]
         axis = first.axis if in_step else Axis(len(first.changed))
@@ -363,8 +351,6 @@ class CallRules(NumberRules):
             return NotImplemented
         if isinstance(value, dict) and key is None:
             value = self.of_container(value, "keys", [], {})
-        if isinstance(value, Several) and key is None:
-            return replace(value, vector=replace(value.vector, ordered=True))
         if isinstance(value, Vector) and key is None and value.axis.keys:
             return replace(value, ordered=True)
         entries = self.run.items(value)

@@ -468,7 +468,7 @@ class NoiseLedger:
         if weights is None or is_plain(weights):
             return None
         entries = list(parts(weights))
-        if isinstance(weights, Vector) and weights.extra is not None:
+        if isinstance(weights, Vector) and weights.extras:
             raise self.run.refusal("a choice among as many as there are records", "choose among public candidates")
         if not entries or not all(
             isinstance(each, PairedNumber) and each.log is not None and each.over is not None for each in entries

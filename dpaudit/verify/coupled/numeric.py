@@ -224,9 +224,8 @@ class NumberRules(ValueRules):
         first, extra = numbers[0], numbers[1 + len(vector.changed) :]
         low = Fraction(0) if all(each.span.low >= 0 for each in numbers) else -math.inf
         high = Fraction(0) if all(each.span.high <= 0 for each in numbers) else math.inf
-        second = vector.extra is not None and vector.extra[0]
         moves = [each.moved for each in numbers[1 : 1 + len(vector.changed)]]
-        moves += [each.span if second else -each.span for each in extra]
+        moves += [each.span if second else -each.span for second, each in zip(vector.axis.extras, extra, strict=True)]
         moved = functools.reduce(operator.add, moves, STILL) if first.moved == STILL else ALL
         summed = numbers if not extra and all(map(is_power, numbers)) else ()
         same, whole = not extra and all(each.same for each in numbers), all(each.whole for each in numbers)
@@ -269,7 +268,7 @@ class NumberRules(ValueRules):
             found = functools.reduce(functools.partial(self._either_of, pick), entries)
             top = type(found) is PairedNumber and pick is max and len(values) == 1 < len(entries)
             return replace(found, top=tuple(entries)) if top else found
-        if not isinstance(entries, Vector) or entries.extra is not None:
+        if not isinstance(entries, Vector) or entries.extras:
             return NotImplemented
         numbers = [self.many(lambda: self.number(entries.usual)), *map(self.number, entries.changed)]
         if None in numbers:
@@ -297,7 +296,7 @@ class NumberRules(ValueRules):
     def keyed(self, entries: Any, key: Any = None) -> list[Any] | None:
         """What a key function makes of each entry, of a list or a vector; None where one run has more of them."""
         clock = self.clock
-        if not isinstance(entries, list | Vector) or isinstance(entries, Vector) and entries.extra is not None:
+        if not isinstance(entries, list | Vector) or isinstance(entries, Vector) and entries.extras:
             return None
         items = list(parts(entries))
         if key is None:

@@ -355,7 +355,7 @@ class OperatorRules(NoiseLedger):
     def each(self, vector: Vector, function: Callable[..., Any], *others: Vector, **more: Any) -> Vector:
         """The vector of what a function makes of each entry, and of those of other vectors in step with it."""
         every = (vector, *others)
-        if len({(id(each.axis), len(each.changed), each.extra is None) for each in every}) > 1:
+        if any(each.axis is not vector.axis for each in others):
             raise self.run.refusal("two vectors that need not be in step", "take both from one dataset")
 
         def made(*entries: Any) -> Any:
@@ -368,11 +368,11 @@ class OperatorRules(NoiseLedger):
 
         usual = self.many(lambda: made(*(each.usual for each in every)))
         changed = tuple(self.both(made, *entries) for entries in zip(*(each.changed for each in every), strict=True))
-        extra = vector.extra
-        if extra is not None:
-            alone = [each.extra[1] for each in every if each.extra is not None]
-            extra = extra[0], self.alone(extra[0], lambda: function(*alone))
-        return replace(vector, usual=usual, changed=changed, extra=extra, **more)
+        extras = tuple(
+            self.alone(second, functools.partial(function, *entries))
+            for second, *entries in zip(vector.axis.extras, *(each.extras for each in every), strict=True)
+        )
+        return replace(vector, usual=usual, changed=changed, extras=extras, **more)
 
     def unary(self, op: ast.unaryop, value: Any) -> Any:
         """op value."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpaudit.verify.coupled.joins import ANY, JoinRules
 from dpaudit.verify.coupled.values import (
-    STILL,
+    AT_LEAST_0,
     Axis,
     EntryIndex,
     FreshNoise,
@@ -30,7 +30,6 @@ from dpaudit.verify.coupled.values import (
     Record,
     Replaced,
     Rest,
-    Several,
     Span,
     UnknownValue,
     Unlisted,
@@ -55,14 +54,14 @@ class ValueRules(JoinRules):
             case KnownArray():
                 return list(value.items)
             case Keyed():
-                return self.indices(value.vector)
+                return self.places(value.vector.axis)
             case Order():
                 raise self.run.refusal("a loop over an order", "take the first or the last k of it")
             case UserRows():
                 raise self.run.refusal(
                     "rows of users in any order", "go over them by one loop that counts the rows of each user"
                 )
-            case Vector(ordered=False) | Several(vector=Vector(ordered=False)):
+            case Vector(ordered=False):
                 raise self.run.refusal("keys in the order of the data", "go over sorted(...) of them")
             case Vector():
                 return value
@@ -74,23 +73,14 @@ class ValueRules(JoinRules):
                 raise self.run.refusal("a loop over the parts of one record", "name the parts")
         return self.look(value)
 
-    def indices(self, vector: Any) -> Vector:
-        """The places of a vector's entries."""
-        still = vector.extra is None
-        index = EntryIndex(
-            True,
-            Span(Fraction(0), math.inf),
-            STILL if still else Span(Fraction(-1), Fraction(1)),
-            True,
-            axis=vector.axis,
-        )
-        changed = tuple(replace(index, of_changed=True) for _ in vector.changed)
-        return Vector(
-            usual=index,
-            changed=changed,
-            extra=vector.extra and (vector.extra[0], PairedNumber(whole=True)),
-            axis=vector.axis,
-        )
+    @staticmethod
+    def places(axis: Axis) -> Vector:
+        """The places of the entries along an axis: extras come between the others anywhere."""
+        extras = Fraction(len(axis.extras))
+        index = EntryIndex(True, AT_LEAST_0, Span(-extras, extras), True, axis=axis)
+        changed = tuple(replace(index, of_changed=place) for place in range(axis.changed))
+        more = tuple(PairedNumber(whole=True) for _ in axis.extras)
+        return Vector(usual=index, changed=changed, extras=more, axis=axis)
 
     def unpacked(self, value: Any, number: int) -> list[Any]:
         """The parts of an unknown value that is assigned to several names."""
@@ -129,16 +119,16 @@ class ValueRules(JoinRules):
     def of_vector(self, vector: Vector, index: Any) -> Any:
         """An entry, or some, of a vector."""
         if isinstance(index, EntryIndex) and index.axis is vector.axis:
-            return vector.changed[0] if index.of_changed and vector.changed else vector.usual
+            return vector.usual if index.of_changed is None else vector.changed[index.of_changed]
         if vector.same and is_same(index) and not holds((vector.usual, *vector.changed)):
             return UnknownValue()
         if isinstance(index, Vector) and index.axis is vector.axis:
             return self.selected(vector, index)
-        if isinstance(index, UnknownValue) and index.same and not isinstance(index, Vector) and vector.extra is None:
+        if isinstance(index, UnknownValue) and index.same and not isinstance(index, Vector) and not vector.extras:
             numbers = [self.many(lambda: self.number(vector.usual)), *map(self.number, vector.changed)]
             if None not in numbers:  # both runs take the same place
                 return functools.reduce(self.join, [replace(each) for each in numbers])
-        if isinstance(index, slice) and vector.extra is None and is_plain(index):
+        if isinstance(index, slice) and not vector.extras and is_plain(index):
             changed = vector.changed if vector.changed and self.in_slice(vector.axis, index) else ()
             return Vector(usual=vector.usual, changed=changed, axis=Axis(len(changed)), array=vector.array)
         raise Listed()
@@ -157,14 +147,13 @@ class ValueRules(JoinRules):
 
     def selected(self, vector: Vector, mask: Vector) -> Vector:
         """The entries of a vector where a mask is true."""
-        extra = vector.extra
-        if extra is not None:
-            keep = mask.extra[1] if mask.extra else False
-            extra = extra if self.taken(keep) else None
+        every = zip(vector.axis.extras, vector.extras, mask.extras, strict=True)
+        extras = [(second, one) for second, one, keep in every if self.taken(keep)]
         if any(not isinstance(each, bool) for each in mask.changed):
             raise self.run.refusal("a selection by data without noise", "select by public values")
         changed = tuple(one for one, keep in zip(vector.changed, mask.changed, strict=True) if keep)
-        return replace(vector, changed=changed, extra=extra, axis=Axis(len(changed)), array=True)
+        axis = Axis(len(changed), tuple(second for second, _ in extras))
+        return replace(vector, changed=changed, extras=tuple(one for _, one in extras), axis=axis, array=True)
 
     def taken(self, condition: Any) -> bool:
         """Whether the entry that one run has takes part: where a coin says so, with its chance."""

@@ -28,7 +28,6 @@ from dpaudit.verify.coupled.values import (
     PairedNumber,
     PairedTruth,
     Record,
-    Replaced,
     Rest,
     Span,
     UnknownValue,
@@ -40,7 +39,7 @@ from dpaudit.verify.coupled.values import (
     is_same,
     number_of,
 )
-from dpaudit.verify.coupled.ways import OtherKind, RaisedAlike
+from dpaudit.verify.coupled.ways import OtherKind
 
 MOST_PLACES = 1_000  # of an index that may be one of several
 
@@ -110,8 +109,16 @@ class ValueRules(JoinRules):
             owner = owner.items
         if isinstance(owner, dict) and isinstance(index, Rest) and index in owner:
             return owner[index]
-        if isinstance(owner, dict | list | tuple) and isinstance(index, Record | PairedNumber | Replaced):
-            return self.chosen_entry(owner, index)
+        if isinstance(owner, list | tuple) and isinstance(index, PairedNumber):
+            kept = any(isinstance(each, list | dict | set | KnownArray | tuple) for each in owner)
+            if index.same and self.single is None and is_same(owner) and not kept:
+                return UnknownValue() if not owner else functools.reduce(self.join, owner)
+            return owner[self.one_of(index, len(owner))]
+        if isinstance(owner, dict) and isinstance(index, Record) and index.region is not None:
+            key = self.key(owner, index)
+            if key in owner:
+                return owner[key]
+            raise self.run.refusal("a key of the record that the dictionary does not have", "check it with `in` first")
         if is_same(self.look(owner)) and is_same(self.look(index)) and not holds(owner):
             return UnknownValue()
         raise self.run.refusal("an entry of data", "read it by a public index")
@@ -128,7 +135,7 @@ class ValueRules(JoinRules):
             numbers = [self.many(lambda: self.number(vector.usual)), *map(self.number, vector.changed)]
             if None not in numbers:  # both runs take the same place
                 return functools.reduce(self.join, [replace(each) for each in numbers])
-        if isinstance(index, slice) and not vector.extras and is_plain(index):
+        if isinstance(index, slice) and not vector.extras and len(vector.changed) < 2 and is_plain(index):
             changed = vector.changed if vector.changed and self.in_slice(vector.axis, index) else ()
             return Vector(usual=vector.usual, changed=changed, axis=Axis(len(changed)), array=vector.array)
         raise Listed()
@@ -165,22 +172,6 @@ class ValueRules(JoinRules):
                 return bool(self.facts["takes part"])
             return not self.run.choose()
         return bool(condition)
-
-    def chosen_entry(self, owner: Any, index: Any) -> Any:
-        """An entry by an index that may be one of several: what any of them is."""
-        if isinstance(owner, list | tuple) and isinstance(index, PairedNumber):
-            kept = any(isinstance(each, list | dict | set | KnownArray | tuple) for each in owner)
-            if index.same and self.single is None and is_same(owner) and not kept:
-                return UnknownValue() if not owner else functools.reduce(self.join, owner)
-            return owner[self.one_of(index, len(owner))]
-        if isinstance(index, Record) and index.region is not None and isinstance(owner, dict):
-            key = self.key(owner, index)
-            if key in owner:
-                return owner[key]
-            raise self.run.refusal("a key of the record that the dictionary does not have", "check it with `in` first")
-        if is_same(owner) and is_same(index) and not holds(owner):
-            return UnknownValue()
-        raise self.run.refusal("an entry chosen by data", "choose by public or noisy values")
 
     @staticmethod
     def others(owner: Any) -> list[Any]:
@@ -262,14 +253,10 @@ class ValueRules(JoinRules):
         self.run.check_alone(owner)
         if isinstance(owner, KnownArray):
             value = self.fitting(owner, value)
-        if isinstance(owner, KnownArray) and not owner.shared and isinstance(index, int | np.integer):
-            try:
-                owner.items[index] = value
-            except IndexError:
-                raise RaisedAlike("IndexError") from None
-            return
-        if isinstance(owner, KnownArray) and not owner.shared:
-            owner = owner.items
+            if not owner.shared and isinstance(index, int | np.integer):
+                self.run.store(owner.items, index, value)
+                return
+            owner = owner if owner.shared else owner.items
         if (
             isinstance(owner, list)
             and isinstance(index, PairedNumber)

@@ -143,7 +143,7 @@ class Expressions(Ways):
             case ast.BoolOp(op=op, values=values):
                 return self.joint(isinstance(op, ast.And), values)
             case ast.Compare(left=left, ops=ops, comparators=comparators):
-                return self.comparison(left, ops, comparators)
+                return self.comparison(self.value(left), ops, comparators)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return self.either(self.truth(self.value(test)), lambda: self.value(body), lambda: self.value(orelse))
             case ast.Call():
@@ -205,21 +205,17 @@ class Expressions(Ways):
         if full in ("numpy.random", "numpy.linalg"):
             return Module(full)
         value = getattr({"numpy": np, "math": math, "numpy.linalg": np.linalg}.get(module.name), name, None)
-        return (
-            value
-            if isinstance(value, int | float)
-            else Function(full.replace("math.", "numpy.") if full in SAME_IN_NUMPY else full)
-        )
+        if isinstance(value, int | float):
+            return value
+        return Function(full.replace("math.", "numpy.") if full in SAME_IN_NUMPY else full)
 
     def plain(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """What Python makes of plain values; its exceptions are those of both runs."""
+        if function in GROWING and too_large(function, *args):
+            raise self.refusal("a value that is too large to compute", "give smaller numbers")
         try:
-            if function in GROWING and too_large(function, *args):
-                raise self.refusal("a value that is too large to compute", "give smaller numbers")
             with np.errstate(all="ignore"):
                 return function(*args, **kwargs)
-        except NotShown:
-            raise
         except (MemoryError, RecursionError) as error:
             raise self.refusal(f"a {type(error).__name__}", "give smaller parameters") from None
         except (TypeError, AttributeError) as error:
@@ -233,11 +229,8 @@ class Expressions(Ways):
         """left op right."""
         if type(op) not in BINARY:
             raise self.refusal("this operator", "write the mechanism without it")
-        if (
-            isinstance(left, bool)
-            and isinstance(right, bool)
-            and not isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor)
-        ):
+        joins = isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor)
+        if isinstance(left, bool) and isinstance(right, bool) and not joins:
             raise self.refusal("arithmetic with two truth values", "numpy's add up otherwise: use int(...)")
         if is_plain(left) and is_plain(right):
             return self.plain(BINARY[type(op)], left, right)
@@ -245,25 +238,14 @@ class Expressions(Ways):
             return type(left)([*left, *right])
         return self.rules.binary(op, left, right)
 
-    def comparison(self, left: ast.expr, ops: list[ast.cmpop], comparators: list[ast.expr]) -> Any:
-        """A chain of comparisons; Python stops at the first that is false."""
-        value = self.value(left)
-        result: Any = True
-        for op, right in zip(ops, comparators, strict=True):
-            before = self.contents() if isinstance(result, PairedTruth) else None
-            other = self.value(right)
-            if before is not None and not self.rules.untouched_contents(before, self.contents()):
-                raise self.refusal("a comparison that changes something", "write it as two")
-            found = self.compared(op, value, other)
-            if (
-                not isinstance(found, PairedTruth | UnknownValue)
-                and not isinstance(found, np.ndarray | KnownArray | Vector)
-                and not found
-            ):
-                return False
-            result = found if result is True else self.rules.both_true(result, found)
-            value = other
-        return result
+    def comparison(self, value: Any, ops: list[ast.cmpop], comparators: list[ast.expr]) -> Any:
+        """A chain of comparisons that begins with a value; Python stops at the first that is false."""
+        other = self.value(comparators[0])
+        found = self.compared(ops[0], value, other)
+        if len(ops) == 1:
+            return found
+        rest = functools.partial(self.comparison, other, ops[1:], comparators[1:])
+        return self.either(self.truth(found), rest, lambda: False)
 
     def compared(self, op: ast.cmpop, left: Any, right: Any) -> Any:
         """left op right."""
@@ -272,12 +254,10 @@ class Expressions(Ways):
         if is_plain(left) and is_plain(right):
             return self.plain(ORDERS[type(op)], left, right)
         if isinstance(op, ast.Is | ast.IsNot) and (left is None or right is None):
-            return (
-                isinstance(op, ast.IsNot)
-                if not isinstance(left if right is None else right, UnknownValue)
-                or isinstance(left if right is None else right, PairedNumber | PairedTruth | Vector)
-                else PairedTruth(is_same([left, right]))
-            )
+            other = left if right is None else right
+            if isinstance(other, UnknownValue) and not isinstance(other, PairedNumber | PairedTruth | Vector):
+                return PairedTruth(is_same(other))
+            return isinstance(op, ast.IsNot)
         return self.rules.compared(op, left, right)
 
     def joint(self, every: bool, values: list[ast.expr]) -> Any:

@@ -32,6 +32,7 @@ from dpaudit.verify.coupled.values import (
     Order,
     Own,
     PairedNumber,
+    PairedTruth,
     Record,
     Rest,
     Span,
@@ -417,7 +418,10 @@ class CallRules(NumberRules):
         def within(low: Any, high: Any, one: Any) -> Any:
             above = self.run.compared(ast.GtE(), one, low)
             last = high is edges.items[-1]  # the last bin has its upper edge
-            return self.both_true(above, self.run.compared(ast.LtE() if last else ast.Lt(), one, high))
+            below = self.run.compared(ast.LtE() if last else ast.Lt(), one, high)
+            if not isinstance(above, PairedTruth) or below is False:
+                return above and below
+            return PairedTruth(above.same and is_same(below))
 
         ends = zip(edges.items, edges.items[1:], strict=False)
         return self.counts(found, [functools.partial(within, *each) for each in ends]), edges

@@ -6,7 +6,9 @@ only the largest is asked for, its noise alone is moved, by the most that the ot
 """
 
 import ast
+import functools
 import math
+import operator
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -45,6 +47,7 @@ ONE = Fraction(1)
 LOOKED_AT = "looked at"
 UNIT = Span(Fraction(0), ONE)
 SPANS = {"geometric": Span(ONE, math.inf), "exponential": AT_LEAST_0, "uniform": UNIT}
+LARGEST = ("laplace", "exponential", "gumbel", "geometric")  # noise by whose largest a choice may be made
 CENTRED = ("laplace", "normal", "gumbel", "geometric", "exponential")
 ARGUMENTS = {  # of numpy's Generator, in their order
     "laplace": ("loc", "scale", "size"),
@@ -359,7 +362,7 @@ class NoiseLedger:
             )
         (factor, drawn), *others = terms
         steps = drawn.law != "geometric" or abs(factor) == 1
-        cost = far * minus_log(drawn.scale) if drawn.law == "geometric" else far / (abs(factor) * drawn.scale)
+        cost = far * rate(factor, drawn)
         away = base.moved.high <= 0 if factor > 0 else base.moved.low >= 0
         if steps and len(scales) == 1 and [f for f, _ in others] == [-factor]:
             self.pay(f"a difference of {drawn.law} {on}", cost)
@@ -401,39 +404,34 @@ class NoiseLedger:
 
     def largest(self, entries: list[Any], times: int = 1, smallest: bool = False) -> bool:
         """Pays for the place of the largest of noisy entries, so often; False where they are no such entries."""
-        if not entries or not all(isinstance(each, Noisy) and len(terms_of(each) or ()) == 1 for each in entries):
+        terms = [terms_of(each) or () if isinstance(each, Noisy) else () for each in entries]
+        if not entries or any(len(each) != 1 for each in terms):
             return False
-        laws = {(each.terms[0][1].law, each.terms[0][0] * each.terms[0][1].scale) for each in entries}
-        draws = [each.terms[0][1] for each in entries]
-        if len(laws) != 1 or any(drawn.spent is not None or drawn.count is not None for drawn in draws):
+        draws = [drawn for ((_, drawn),) in terms]
+        kinds = {(drawn.law, factor, drawn.scale) for ((factor, drawn),) in terms}
+        if len(kinds) != 1 or any(drawn.spent is not None or drawn.count is not None for drawn in draws):
             return False
-        if len({id(drawn) for drawn in draws}) != len(draws):
+        if len({*map(id, draws)}) != len(draws):
             raise self.run.refusal("one draw of noise for several entries", "draw fresh noise for each")
-        ((law, scale),) = laws
-        if law not in ("laplace", "exponential", "gumbel", "geometric"):
-            return False
-        if law != "laplace" and (scale < 0) is not smallest:
-            return False
+        ((law, factor, _),) = kinds
         bases = [number_of(self.run.rules.numeric(each.base)) for each in entries]
-        spread = self.spread([each for each in bases if each is not None])
-        if law == "geometric":
-            if not all(each is not None and each.whole for each in bases):
-                return False
-            cost = spread * minus_log(draws[0].scale)
-        else:
-            cost = spread / abs(scale)
+        numbers = [each for each in bases if each is not None]
+        if law not in LARGEST or len(numbers) < len(bases) or law != "laplace" and (factor < 0) is not smallest:
+            return False
+        if law == "geometric" and not (abs(factor) == 1 and all(each.whole for each in numbers)):
+            return False
+        spread = self.spread(numbers)
         for drawn in draws:
             self.used(drawn, "a choice")
-        self.pay(f"the place of the largest with {law} noise, of what may gain {spread} on another", times * cost)
+        words = f"the place of the largest with {law} noise, of what may gain {spread} on another"
+        self.pay(words, times * spread * rate(factor, draws[0]))
         return True
 
     def spread(self, numbers: list[PairedNumber]) -> Fraction:
         """By how much one of several numbers may gain on another from the first run to the second."""
         less = {each.less for each in numbers}
         moves = [each.alone if len(less) == 1 and each.less is not None else each.moved for each in numbers]
-        hull = moves[0]
-        for each in moves[1:]:
-            hull |= each
+        hull = functools.reduce(operator.or_, moves)
         if math.isinf(hull.width):
             raise self.run.refusal("a choice by scores that may move by any amount", "bound the scores")
         return Fraction(hull.width)
@@ -468,19 +466,16 @@ class NoiseLedger:
         if weights is None or is_plain(weights):
             return None
         entries = list(parts(weights))
-        if isinstance(weights, Vector) and weights.extras:
-            raise self.run.refusal("a choice among as many as there are records", "choose among public candidates")
-        if not entries or not all(
-            isinstance(each, PairedNumber) and each.log is not None and each.over is not None for each in entries
-        ):
+        over = getattr(entries[0], "over", None) if entries else None
+        summands = sorted(id(each.log) for each in weights_of(over))
+        sums = all(isinstance(each, PairedNumber) and each.log is not None and each.over is over for each in entries)
+        chosen = kwargs.get("size", args[1] if len(args) > 1 else None) is None and is_same(args[0])
+        extras = isinstance(weights, Vector) and weights.extras
+        if over is None or not sums or not chosen or extras or summands != sorted(id(each.log) for each in entries):
             raise self.run.refusal(
-                "a choice by weights that are not exp(score) over their sum", "write p = w / w.sum(), w = np.exp(...)"
+                "a choice by weights that are not exp(score) over their sum",
+                "write p = w / w.sum(), w = np.exp(...), and choose one public candidate",
             )
-        summands = [id(each.log) for each in entries[0].over.summed]
-        if len({id(each.over) for each in entries}) != 1 or sorted(summands) != sorted(id(e.log) for e in entries):
-            raise self.run.refusal("weights over different sums", "divide all by the sum of all")
-        if kwargs.get("size", args[1] if len(args) > 1 else None) is not None or not is_same(args[0]):
-            raise self.run.refusal("such a choice by weights", "choose one public candidate at a time")
         self.pay_for_choice([each.log for each in entries])
         return UnknownValue()
 
@@ -506,7 +501,9 @@ def is_settled(value: Any) -> bool:
     return not isinstance(value, Noisy | FreshNoise) and all(map(is_settled, parts(value)))
 
 
-def minus_log(ratio: Fraction) -> Fraction:
-    """-ln of a ratio below 1, rounded up."""
+def rate(factor: Fraction, drawn: FreshNoise) -> Fraction:
+    """How fast the log of the density of factor times a draw falls, rounded up: that of a step, for whole ones."""
+    if drawn.law != "geometric":
+        return 1 / (abs(factor) * drawn.scale)
     with flint().ctx.workprec(BITS):
-        return Fraction(of_ball(-ball(ratio).log()).upper)
+        return Fraction(of_ball(-ball(drawn.scale).log()).upper)

@@ -494,11 +494,3 @@ class OperatorRules(NoiseLedger):
             case list() | dict() | tuple() if not any(isinstance(each, Rest) for each in parts(value)):
                 return bool(value)
         return self.decided(PairedTruth(is_same(value)))
-
-    def both_true(self, one: Any, two: Any) -> Any:
-        """A chain of two comparisons."""
-        if one is False or two is False:
-            return False
-        if isinstance(one, PairedTruth) and isinstance(two, PairedTruth):
-            return PairedTruth(one.same and two.same)
-        return one if isinstance(one, PairedTruth | UnknownValue) else two

@@ -21,7 +21,7 @@ from typing import Any
 from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.expressions import MISSING
 from dpaudit.verify.coupled.functions import CallRules
-from dpaudit.verify.coupled.joins import ANY
+from dpaudit.verify.coupled.rules import ANY
 from dpaudit.verify.coupled.templates import names_in, seen_in
 from dpaudit.verify.coupled.values import (
     ALL,

@@ -15,9 +15,9 @@ import numpy as np
 
 from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.expressions import MISSING, TOTAL
-from dpaudit.verify.coupled.joins import ANY
 from dpaudit.verify.coupled.noise import Rng
 from dpaudit.verify.coupled.numeric import NumberRules
+from dpaudit.verify.coupled.rules import ANY
 from dpaudit.verify.coupled.values import (
     AT_LEAST_0,
     Axis,

@@ -29,6 +29,7 @@ from dpaudit.verify.coupled.values import (
     ME,
     STILL,
     USER,
+    AnyRow,
     Axis,
     Bound,
     Keyed,
@@ -73,7 +74,8 @@ class LoopRules(CallRules):
 
     def __init__(self, run: TreeExecutor) -> None:
         super().__init__(run)
-        self.rows, self.ones, self.standing = Axis(), set[int](), {}
+        self.rows, self.standing = Axis(), {}
+        self.ones: dict[int, Any] = {}  # containers that one run alone has made
         self.marks: dict[Any, PairedNumber] = {}  # of each variable: what it is at the start of a turn of one run alone
         self.facts: dict[Any, Any] = {}  # what was found out of the case on the way, undone with all else
         self.numbers = set[tuple[Any, ...]]()
@@ -86,14 +88,16 @@ class LoopRules(CallRules):
 
         perhaps = False
 
+        inside = self.single is not None  # of what one run alone has, of which there may be many
+
         def made(entry: Any) -> Any:
             nonlocal perhaps
             run.assign(generator.target, copied(entry))
             for test in generator.ifs:
                 condition = run.truth(run.value(test))
                 if isinstance(condition, PairedTruth):
-                    if self.single is None:
-                        perhaps = True
+                    if self.single is None or inside:
+                        perhaps |= entry is not items.usual
                         continue  # both runs have the entry, or neither
                     condition = self.taken(condition)
                 if not condition:
@@ -161,11 +165,15 @@ class LoopRules(CallRules):
             return False
         if run.names_of(run.frame[seen["v_"]]) != 1:
             return False
-        run.frame[seen["v_"]] = self.made_of_each(node, seen["MADE"], items)
+        run.frame[seen["v_"]] = self.made_of_each(node, seen["MADE"], items, seen["v_"])
         return True
 
-    def made_of_each(self, node: ast.For, made: ast.expr, items: Vector) -> Any:
-        """What an expression is for each entry that a loop goes over; what the names of the entry are then is left."""
+    def made_of_each(self, node: ast.For, made: ast.expr, items: Vector, *changing: str) -> Any:
+        """What an expression is for each entry that a loop goes over; what the names of the entry are then is left.
+
+        `changing`: names that nothing may read on the way.
+        """
+        self.run.frame.update(dict.fromkeys(changing, MISSING))
         generator = ast.comprehension(target=node.target, iter=node.iter, ifs=[], is_async=0)
         found = self.run.comprehension(ast.ListComp(made, [generator]), items)
         self.run.frame.update(dict.fromkeys(names_in(node.target), UnknownValue(False)))
@@ -178,7 +186,10 @@ class LoopRules(CallRules):
         run = self.run
 
         def usual() -> None:
-            run.turn(node, copied(items.usual))
+            entry = items.usual
+            run.turn(
+                node, copied(entry.records[run.choose(len(entry.records))] if isinstance(entry, AnyRow) else entry)
+            )
 
         run.endless(usual)
         for each in items.changed:
@@ -204,8 +215,8 @@ class LoopRules(CallRules):
             return False
         if len({*names}) < len(names) or {*names} & names_in(seen["X"]) or {*names[1:]} & names_in(seen["MADE"]):
             return False
-        if not self.largest([*parts(self.made_of_each(node, seen["MADE"], items))]):
-            return False
+        if not self.largest([*parts(self.made_of_each(node, seen["MADE"], items, *names[1:]))]):
+            raise run.refusal("such a search for the largest", "add the same noise to each")
         won = PairedNumber(True, AT_LEAST_0, whole=True)
         run.frame.update({noisy: UnknownValue(False), best: UnknownValue(False), winner: won})
         return True
@@ -278,7 +289,7 @@ class LoopRules(CallRules):
         if any(end.how not in ("end", "continue") for end in ends) or len(self.steps) > steps:
             raise run.refusal("a loop that one record may end", "go over all records")
         after: Contents = ends[run.choose(len(ends))].contents
-        self.ones |= set(after) - set(before)
+        self.ones |= {key: container for key, (container, _) in after.items() if key not in before}
         return after
 
     def marked(self, key: int, held: Any, second: bool) -> Any:
@@ -411,7 +422,12 @@ def cases(
         )
         return
     if adjacency == "add_or_remove_user":
-        usual = Vector(usual=Record(), axis=Axis())
+        rows = Vector(usual=AnyRow(False, tuple(Record(False, (), region) for region in regions)), axis=Axis())
+        for second in (True, False):
+            vector = Vector(usual=Vector(usual=Record(), axis=Axis()), extras=(rows,), axis=Axis(extras=(second,)))
+            sides = (None, regions[-1], regions[0]) if second else (regions[-1], None, regions[0])
+            yield NeighbourCase(f"a user {'added' if second else 'removed'}", Keyed(vector=vector), sides)
+        return
     if adjacency == "replace_one":
         for one, two in itertools.product(regions, repeat=2):
             changed = Replaced(False, Record(False, (), one), Record(False, (), two))
@@ -420,9 +436,7 @@ def cases(
             yield NeighbourCase(f"{_shown(one)} in the place of {_shown(two)}", held, (one, two, regions[0]))
         return
     for region, second in itertools.product(regions, (True, False)):
-        entry: Any = Record(False, (), region)
-        if adjacency == "add_or_remove_user":
-            entry = Vector(usual=Record(False, (), region), axis=Axis())
+        entry = Record(False, (), region)
         vector = Vector(usual=usual, extras=(entry,), axis=Axis(extras=(second,)))
         data = Keyed(vector=vector) if kind == "a mapping" else vector
         common = next((each for each in regions if each is not region), region)

@@ -230,7 +230,7 @@ class Expressions(Ways):
         if type(op) not in BINARY:
             raise self.refusal("this operator", "write the mechanism without it")
         joins = isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor)
-        if isinstance(left, bool) and isinstance(right, bool) and not joins:
+        if isinstance(left, bool | PairedTruth) and isinstance(right, bool | PairedTruth) and not joins:
             raise self.refusal("arithmetic with two truth values", "numpy's add up otherwise: use int(...)")
         if is_plain(left) and is_plain(right):
             return self.plain(BINARY[type(op)], left, right)
@@ -464,6 +464,8 @@ class Expressions(Ways):
 
     def entry(self, owner: Any, index: Any) -> Any:
         """owner[index]."""
+        if isinstance(owner, list | tuple) and isinstance(index, bool | np.bool_):
+            raise self.refusal("a truth value as a place", "use int(...)")
         if isinstance(owner, PLAIN_TYPES) and is_plain(index) and not isinstance(owner, np.ndarray):
             if (
                 isinstance(owner, list | dict)

@@ -21,7 +21,6 @@ from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.noise import Rng, WholeAnswers
 from dpaudit.verify.coupled.operators import Split
 from dpaudit.verify.coupled.refused import check_followed
-from dpaudit.verify.coupled.rules import Listed
 from dpaudit.verify.coupled.spent import Spending, at_most, by_sample, root_above
 from dpaudit.verify.coupled.values import is_same, words
 from dpaudit.verify.coupled.ways import MOST_WAYS, NotShown, OtherKind, RaisedAlike, Script
@@ -224,8 +223,6 @@ def _ways(source: ReadSource, parameters: Mapping[str, Any], case: NeighbourCase
             raised = str(error)
         except OverflowError:
             raise run.refusal("a number this large", "use numbers that doubles hold") from None
-        except Listed:
-            raise run.refusal("an answer by its place", "give `answers`, how many there are") from None
         if not (rules.alike(given, dict(parameters)) and rules.alike(run.constants, TreeExecutor(source).constants)):
             raise run.refusal("a parameter or a constant that is changed", "change a copy of it")
         ways.append(

@@ -67,12 +67,15 @@ class OperatorRules(NoiseLedger):
     numbers: set[tuple[Any, ...]]  # parts of records that are used as numbers
     facts: dict[Any, Any]
     rows: Axis
+    standing: dict[int, Any]  # containers in a vector, of which each stands for many
 
     def rows_have(self, number: int) -> None:
         """Takes it that each row has so many entries; not two numbers."""
-        raise NotImplementedError
-
-    standing: dict[int, Any]  # containers in a vector, of which each stands for many
+        if number == 1:
+            raise self.run.refusal("rows of one column", "use plain numbers")
+        if self.rows.number not in (None, number):
+            raise self.run.refusal("rows of two lengths", "use one public number of columns")
+        self.rows.number = number
 
     def numeric(self, value: Any) -> Any:
         """A record's part as the number that it is taken for."""
@@ -230,7 +233,7 @@ class OperatorRules(NoiseLedger):
             and is_same(right)
         ):
             return UnknownValue()
-        return self.clipped_block(op, left, right)
+        raise self.run.refusal("this operation on a vector", "add vectors, or multiply them by public numbers")
 
     def lifted(self, rule: Callable[..., PairedNumber], *values: Any) -> NormedVector:
         """What a rule for numbers says of vectors: of their norms; an array that both runs have is of any size."""
@@ -240,10 +243,6 @@ class OperatorRules(NoiseLedger):
         ):
             raise self.run.refusal("vectors of two lengths or kinds", "use rows of one length, with bounded norms")
         return NormedVector(number=rule(*(each.number for each in vectors)), axis=vectors[0].axis)
-
-    def clipped_block(self, op: ast.operator, left: Any, right: Any) -> Any:
-        """A vector over its norm, kept below a bound: see `functions`."""
-        raise self.run.refusal("this operation on a vector", "add vectors, or multiply them by public numbers")
 
     def as_noise(self, value: Any, block: NormedVector) -> Any:
         """An array of fresh draws of one law as the noise of a block."""

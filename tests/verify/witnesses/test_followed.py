@@ -262,6 +262,16 @@ def test_a_pair_of_records_refutes_a_claim_without_runs() -> None:
     assert "are not at distance 1 under add_or_remove_one" in str(found)
 
 
+def test_of_records_a_pair_of_the_dearest_case_is_followed() -> None:
+    def total(rows: list[float], rng: Any, eps: float) -> float:
+        return float(sum(min(max(x, 0.0), 1.0) for x in rows) + rng.laplace(scale=1.0 / eps))
+
+    for adjacency in ("add_or_remove_one", "replace_one"):
+        found = dpaudit.bracket(total, PureDP(1.0), adjacency=adjacency, parameters={"eps": 2.0}, runs=0)
+        assert found.refuted
+        assert found.ends == (pytest.approx(2.0), 2.0)  # proved for all inputs, and lost by one pair
+
+
 def test_a_pair_that_the_claim_says_nothing_of_refutes_nothing() -> None:
     pair = AdjacentPair([0.5, 1.0], [0.5])
     for relation, refuted in ((Relation.ADD_OR_REMOVE_ONE, True), (Relation.REPLACE_ONE, False)):

@@ -16,12 +16,12 @@ from typing import Any
 from dpaudit.account.bracketed import upper_text
 from dpaudit.auditing.known import known_upper
 from dpaudit.base.strict import stored
-from dpaudit.claims import Claim, PureDP
+from dpaudit.claims import ApproximateDP, Claim, PureDP, Relation
 from dpaudit.claims.rounding import above
 from dpaudit.data import AdjacentPair
 from dpaudit.data.data import digest
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
-from dpaudit.results.bounds import Arithmetic, Bracket, Label, UpperBound, hair_above
+from dpaudit.results.bounds import EXACT, Arithmetic, Bracket, Label, UpperBound, hair_above
 from dpaudit.verify.alignment import Unproved, prove
 from dpaudit.verify.bracketing.coupling import (
     COUPLING,
@@ -49,7 +49,7 @@ from dpaudit.verify.coupled.cases import NeighbourCase
 from dpaudit.verify.coupled.tape import check_reading
 from dpaudit.verify.coupled.ways import NotShown
 from dpaudit.verify.deadline import left_s, within
-from dpaudit.verify.enclosure import check_wide, named, rational
+from dpaudit.verify.enclosure import Enclosure, check_wide, named, rational
 from dpaudit.verify.language import expression, read
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.language.source import source_of
@@ -64,12 +64,16 @@ from dpaudit.verify.witnesses import (
     refute_at_length,
     worst_pair,
 )
+from dpaudit.verify.witnesses.followed import CLOSE, check_rounding, followed, outcomes_of
+from dpaudit.verify.witnesses.losses import delta_between, loss_between
+from dpaudit.verify.witnesses.outcomes import Balls
 from dpaudit.verify.witnesses.outputs import in_words
 
 MOST_EPSILON = 64.0  # that is looked for at a delta
 WITHIN = 1e-6  # relative: how exact that epsilon is
 PART = 0.5  # of the time that is left, for each method: the steps after it get the rest
 MOST_TIME_S = 1e6  # for one method, where nothing limits it
+BESIDE = 1e-3  # the delta at which the loss of a pair is compared with a claim of another form
 ANSWERS = 5  # of the pair that is looked for, where nothing says how many
 READING = "reading the source"
 Costed = tuple[Proof, Fraction]  # a proof and the loss that it shows at the parameters
@@ -324,6 +328,8 @@ def with_exact_loss(
         known = known.attempt("exact loss", _loss_of(reading, claim, pair, known.reasons), PART)
     elif reading is not None and adjacency is not None:
         known = _with_search(known, reading, claim, adjacency, answers)
+    if pair is not None and not any(each.label in EXACT for each in known.uppers):
+        known = known.attempt("the code followed on the pair", _followed(target, claim, pair, adjacency), PART)
     computed = (each for each in known.uppers if each.label is Label.EXACT_PAIR)
     if pair is not None and all(each.epsilon_upper == math.inf != each.epsilon_lower for each in computed):
         offered = known_upper(target.mechanism, pair, 0.0 if claim is None else claim.delta)
@@ -338,10 +344,34 @@ def _loss_of(reading: Reading, claim: Claim | None, pair: AdjacentPair, reasons:
     bound = loss.upper_bound()
     bound = replace(bound, scope=f'the pair "{pair.name}", {bound.scope}')
     yield Bounds((bound,), {bound: len(first)}, notes=(_event(loss),))
-    if claim is not None and 0.0 < claim.delta < 1.0:
-        at_delta = _at_delta(reading, claim.delta, first, second, bound)
-        more = Bounds(reasons=reasons).attempt("exact loss at delta", at_delta)
-        yield replace(more, reasons=more.reasons[len(reasons) :])
+    least_delta = functools.partial(pair_delta, reading.program, first, second, reading.parameters)
+    more = Bounds(reasons=reasons).attempt("exact loss at delta", _at_delta(least_delta, claim, bound))
+    yield replace(more, reasons=more.reasons[len(reasons) :])
+
+
+def _followed(target: Target, claim: Claim | None, pair: AdjacentPair, adjacency: str | None) -> Iterator[Bounds]:
+    """The loss of a pair by the code itself, run on both datasets with draws that stay open."""
+    if not callable(target.source):
+        return
+    pair.check(Relation(adjacency) if adjacency in RECORDS else None if claim is None else claim.relation)
+    paths = [followed(target.source, data, target.parameters) for data in pair.open()]
+    balls = Balls()
+    ours, theirs = (outcomes_of(target.name, each, balls) for each in paths)
+    check_rounding(ours, theirs)
+    found = loss_between(ours, theirs)
+    scope = f'the pair "{pair.name}"; {found.over}'
+    bound = _less_sure(replace(found.upper_bound(), scope=scope, source=f"{target.name} followed on the pair"))
+    yield Bounds((bound,), {bound: None})
+    for more in _at_delta(lambda epsilon: delta_between(ours, theirs, epsilon), claim, bound):
+        sure = _less_sure(more.uppers[0])
+        yield Bounds((sure,), {sure: None})
+
+
+def _less_sure(bound: UpperBound) -> UpperBound:
+    """The bound with room for what the code's own doubles round."""
+    low, high = bound.epsilon_lower or 0.0, bound.epsilon_upper
+    less = low if low == math.inf else max(0.0, low - CLOSE * (low + 1.0))
+    return replace(bound, epsilon_lower=less, epsilon_upper=high + CLOSE * (high + 1.0))
 
 
 def _event(loss: PairLoss) -> str:
@@ -351,20 +381,24 @@ def _event(loss: PairLoss) -> str:
     return f"answers {loss.words}{order}: the output {in_words(way.event)} has the probabilities {chances}"
 
 
-def _at_delta(
-    reading: Reading, delta: float, first: tuple[Fraction, ...], second: tuple[Fraction, ...], pure: UpperBound
-) -> Iterator[Bounds]:
-    """The epsilon of the pair at the claim's delta: between two values from bisection, one on either side."""
+def _at_delta(least_delta: Callable[[float], Enclosure], claim: Claim | None, pure: UpperBound) -> Iterator[Bounds]:
+    """The epsilon of the pair at the delta of the claim, or one beside it: from bisection, one end on either side."""
+    delta = 0.0 if claim is None else claim.delta if isinstance(claim, PureDP | ApproximateDP) else BESIDE
+    if not 0.0 < delta < 1.0:
+        return
 
     def side(epsilon: float) -> int:
         """Above 0 where the loss at delta is certainly larger, below 0 where it is at most this, 0 where unknown."""
-        mass = pair_delta(reading.program, first, second, reading.parameters, epsilon)
+        mass = least_delta(epsilon)
         return 1 if mass.lower > delta else -1 if mass.upper <= delta else 0
 
     low, high = 0.0, 0.0 if side(0.0) < 0 else min(pure.epsilon_upper, 1.0)
-    while high and high < pure.epsilon_upper and side(high) >= 0:
+    while high and high < pure.epsilon_upper and (where := side(high)) >= 0:
+        if high >= MOST_EPSILON and where > 0:
+            yield Bounds((replace(pure, epsilon_lower=high, delta=delta),))
+            return
         if high >= MOST_EPSILON:
-            raise InvalidSpec(f"the epsilon at delta {delta:g} is above {MOST_EPSILON:g}, or cannot be told")
+            raise InvalidSpec(f"the epsilon at delta {delta:g} cannot be told")
         high = min(2.0 * high, pure.epsilon_upper)
     while high - low > WITHIN * high:
         middle = (low + high) / 2.0

@@ -274,6 +274,7 @@ class Outcomes:
     def drawn(self, event: OutputEvent) -> Event:
         """An event of outputs as one of the draws."""
         if event not in self._drawn:
+            left_s()
             if "paths" in self.__dict__:  # they were followed
                 among = self.by_shape.get(event, []) if is_plain(event) else self.paths
                 needs = [(path, required(path.outputs, event)) for path in among]

@@ -64,9 +64,8 @@ from dpaudit.verify.witnesses import (
     refute_at_length,
     worst_pair,
 )
-from dpaudit.verify.witnesses.followed import CLOSE, check_rounding, followed, outcomes_of
+from dpaudit.verify.witnesses.followed import CLOSE, followed
 from dpaudit.verify.witnesses.losses import delta_between, loss_between
-from dpaudit.verify.witnesses.outcomes import Balls
 from dpaudit.verify.witnesses.outputs import in_words
 
 MOST_EPSILON = 64.0  # that is looked for at a delta
@@ -354,10 +353,7 @@ def _followed(target: Target, claim: Claim | None, pair: AdjacentPair, adjacency
     if not callable(target.source):
         return
     pair.check(Relation(adjacency) if adjacency in RECORDS else None if claim is None else claim.relation)
-    paths = [followed(target.source, data, target.parameters) for data in pair.open()]
-    balls = Balls()
-    ours, theirs = (outcomes_of(target.name, each, balls) for each in paths)
-    check_rounding(ours, theirs)
+    ours, theirs = followed(target.source, *pair.open(), target.parameters, target.name)
     found = loss_between(ours, theirs)
     scope = f'the pair "{pair.name}"; {found.over}'
     bound = _less_sure(replace(found.upper_bound(), scope=scope, source=f"{target.name} followed on the pair"))

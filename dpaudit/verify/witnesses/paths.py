@@ -10,7 +10,7 @@ more. These cases exclude one another as well, and between the first value and t
 maximum was, so it is unknown there; a program that uses it in between is refused.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -49,11 +49,15 @@ MOST_PATHS = 20_000  # that are followed at once
 
 @dataclass(frozen=True, slots=True)
 class ConcretePath:
-    """A way through the program: its draws, what must be positive for it, and what it gives out."""
+    """A way through the program: its draws, what must be positive for it, and what it gives out.
+
+    `kinds` says of what types that is, where code was followed; None where it cannot be.
+    """
 
     draws: tuple[Noise, ...]
     constraints: tuple[NoisySum, ...]
     outputs: tuple[Released, ...]
+    kinds: Hashable = None
 
 
 def paths(

@@ -128,7 +128,7 @@ def derive(
     >>> derive(count, "add_or_remove_one", {"eps": 0.5}).epsilon_at(0.0)
     0.5
     """
-    for function in (source.definition, *source.functions.values()):
+    for function in (source.definition, *source.functions.values(), *source.classes.values()):
         check_followed(function)
     errors: list[NotShown] = []
     heard = [] if heard is None else heard

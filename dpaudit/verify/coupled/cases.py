@@ -327,6 +327,7 @@ class LoopRules(CallRules):
                 run.block(node.orelse)
                 return
             before = run.contents()
+            self.row = next(CLOCK)
             entry = Record(False, (), rows.regions[run.choose(len(rows.regions))])
             self.apart(node, MISSING if rows.second else entry, entry if rows.second else MISSING)
             run.endless(usual)
@@ -599,14 +600,14 @@ def _of_answers(adjacency: str, kind: str, answers: int | None, whole: bool) -> 
             for place in range(answers):
                 yield NeighbourCase(
                     f"{words}, that at {place}",
-                    KnownArray([replace(moved if each == place else still) for each in range(answers)]),
+                    KnownArray([replace(moved if each == place else still) for each in range(answers)], kind="L"),
                 )
         elif answers is not None:
-            yield NeighbourCase(words, KnownArray([replace(moved) for _ in range(answers)]))
+            yield NeighbourCase(words, KnownArray([replace(moved) for _ in range(answers)], kind="L"))
         else:
             axis = DataAxis()
             one = adjacency == "one-differs"
-            vector = Vector(usual=still if one else moved, changed=(moved,) if one else (), axis=axis, array=True)
+            vector = Vector(usual=still if one else moved, changed=(moved,) if one else (), axis=axis, array=None)
             yield NeighbourCase(words, Keyed(vector=vector) if kind == "a mapping" else vector, {axis: one})
 
 

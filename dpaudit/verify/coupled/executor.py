@@ -17,6 +17,7 @@ import numpy as np
 from dpaudit.verify.coupled.expressions import Expressions
 from dpaudit.verify.coupled.values import (
     Function,
+    Instance,
     KnownArray,
     NormedVector,
     PairedTruth,
@@ -25,6 +26,7 @@ from dpaudit.verify.coupled.values import (
     UnknownValue,
     UserRows,
     Vector,
+    form_of,
     is_plain,
     is_same,
 )
@@ -36,9 +38,7 @@ WIDENED = 3  # turns after which a number that still grows is taken to be anythi
 
 
 class TreeExecutor(Expressions):
-    """Executes a function that was read."""
-
-    """Executes a function that was read. `rules` does what is unknown: see `rules.Rules`."""
+    """Executes a function that was read. `rules` does what is unknown: see `cases.LoopRules`."""
 
     def block(self, statements: list[ast.stmt]) -> None:
         """Executes statements."""
@@ -116,6 +116,8 @@ class TreeExecutor(Expressions):
                     self.assign(each, part)
             case ast.Subscript(value=owner, slice=index):
                 self.store(self.value(owner), self.value(index), value)
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if isinstance(self.name(name), Instance):
+                self.store(self.name(name).attributes, attribute, value)
             case _:
                 raise self.refusal(f"a value for `{ast.unparse(target)}`", "keep it in a variable")
 
@@ -145,6 +147,8 @@ class TreeExecutor(Expressions):
 
     def in_place(self, op: ast.operator, before: Any, more: Any, names: int) -> Any:
         """What `before op= more` makes of a value that has so many names at least: its others see it change too."""
+        if form_of(before) == "list or array":
+            raise self.refusal("a list or an array that is changed in place", "write `a = a + b`")
         if isinstance(before, list) and isinstance(op, ast.Add):
             self.check_alone(before)
             before.extend(self.known_items(more))
@@ -219,9 +223,7 @@ class TreeExecutor(Expressions):
         if isinstance(items, UnknownValue):
             self.endless(lambda: self.turn(node, UnknownValue(items.same)))
             return
-        for place, item in enumerate(items):
-            self.step()
-            self.check_unchanged(value, items, place)
+        for item in self.each_of(value, items):
             try:
                 self.turn(node, item)
             except Left as left:
@@ -229,18 +231,7 @@ class TreeExecutor(Expressions):
                     return
                 if left.how != "continue":
                     raise
-        self.check_unchanged(value, items, len(items))
         self.block(node.orelse)
-
-    def check_unchanged(self, value: Any, items: list[Any], place: int) -> None:
-        """Raises where what is iterated over has changed at a place that comes later."""
-        now = (
-            list(value.items if isinstance(value, KnownArray) else value)
-            if isinstance(value, KnownArray | list | dict | set)
-            else items
-        )
-        if len(now) != len(items) or any(one is not two for one, two in zip(now[place:], items[place:], strict=True)):
-            raise self.refusal("a container that is changed while it is iterated over", "iterate over a copy of it")
 
     def turn(self, node: ast.For, item: Any) -> None:
         """One turn of a loop."""

@@ -37,6 +37,7 @@ from dpaudit.verify.coupled.values import (
     Rest,
     Span,
     UnknownValue,
+    Unlisted,
     Vector,
     holds,
     is_known,
@@ -146,10 +147,11 @@ class CallRules(NumberRules):
 
     def same_array(self, array: KnownArray, dtype: Any = None, **more: Any) -> KnownArray:
         """The array, or a view of it: by its other name it is written to as well."""
-        if more or dtype not in (None, -1):
-            array.shared = True
-            return KnownArray(list(array.items), True, "O")
-        return array
+        plain = not more and dtype in (None, -1)
+        if plain and array.kind != "L":
+            return array
+        array.shared = True
+        return KnownArray(list(array.items), True, None if plain else "O")
 
     def by_python(self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
         """A call on plain values, by Python itself."""
@@ -191,7 +193,7 @@ class CallRules(NumberRules):
         """owner.name(...)"""
         if name in IN_PLACE:
             self.run.check_alone(owner)
-            both = type(owner) is UnknownValue and owner.same and self.single is None
+            both = isinstance(owner, Unlisted) and owner.same and self.single is None
             if not both and (not isinstance(owner, list | dict | set) or name not in CHANGES and not is_plain(owner)):
                 raise self.run.refusal(f"`{name}` of this, in place", "make a new one, by sorted(...) say")
         if isinstance(owner, KnownArray | Vector):
@@ -220,8 +222,8 @@ class CallRules(NumberRules):
                 return self.refused(name)
             if not is_plain(args[0]) or not self.run.plain(owner.__contains__, args[0]):
                 return self.of_unknown_key(owner, name, *args)
-        if isinstance(owner, set) and not is_plain(args):
-            raise self.run.refusal("a set of values that are not known", "use a list")
+        if isinstance(owner, set) and (name == "pop" or not is_plain(args)):
+            raise self.run.refusal("any of a set, or values that are not known in it", "use a list")
         if isinstance(owner, list) and name == "remove" and not is_plain(args):
             if self.single is not None or len(args) != 1 or not is_same(self.look(args)):
                 return self.refused(name)
@@ -252,7 +254,9 @@ class CallRules(NumberRules):
         if isinstance(default, list | dict | set | KnownArray) and self.run.names_of(default):
             raise self.run.refusal("a default that has a name", "write it where it stands")
         if name == "setdefault":
-            self.store(owner, index, UnknownValue())
+            made = Unlisted()
+            self.store(owner, index, made)
+            return made
         return UnknownValue()
 
     def of_keys(self, owner: dict[Any, Any], part: Callable[[Any, Any], Any]) -> Vector:
@@ -366,6 +370,8 @@ class CallRules(NumberRules):
         if isinstance(entries, list) and is_plain(found):
             order = self.run.plain(sorted, range(len(found)), key=found.__getitem__, reverse=reverse)
             return [entries[place] for place in order]
+        if holds(entries):
+            raise self.run.refusal("an order of containers", "sort numbers, or their places")
         public = is_same(entries) or isinstance(entries, Vector) and isinstance(entries.usual, EntryIndex)
         return Order(found, reverse) if public else NotImplemented
 
@@ -383,7 +389,7 @@ class CallRules(NumberRules):
             case PairedNumber():
                 raise OtherKind(self.run.line, "an array of one number", ANSWERS)
             case KnownArray():
-                return KnownArray(list(found.items), kind=found.kind)
+                return KnownArray(list(found.items), kind=None if found.kind == "L" else found.kind)
             case list():
                 return self.entries(found)
         return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from dpaudit.verify.coupled.values import (
     Rest,
     Span,
     UnknownValue,
+    Unlisted,
     holds,
     is_same,
     number_of,
@@ -78,7 +80,7 @@ class JoinRules(OperatorRules):
         if isinstance(one, Function | type(None) | Rng) and one == two:
             return one
         if is_same(one) and is_same(two) and not holds((one, two)):
-            return UnknownValue()
+            return Unlisted() if isinstance(one, Unlisted) and isinstance(two, Unlisted) else UnknownValue()
         raise self.run.refusal("values of different kinds on different ways", "give it one kind of value")
 
     def join_containers(self, one: Any, two: Any, seen: dict[Any, Any]) -> Any:
@@ -129,6 +131,11 @@ class JoinRules(OperatorRules):
 
     def join_contents(self, container: Any, one: Any, two: Any, seen: dict[Any, Any]) -> Any:
         """What a container may hold where it may hold one thing or the other."""
+        if container is self.facts:
+            failing = {"failing": max(each.get("failing", Fraction(0)) for each in (one, two))}
+            if {**one, **failing} != {**two, **failing}:
+                raise self.run.refusal("what is found out of a record on some ways alone", "decide less by noise")
+            return {**one, **failing}
         if isinstance(one, dict):
             frame = "(locals)" in one or "(locals)" in two
             if not frame and one.keys() != two.keys():
@@ -196,12 +203,11 @@ class JoinRules(OperatorRules):
             return True
         match one, two:
             case PairedNumber(), PairedNumber():
-                fields = ("span", "moved", "whole", "start", "offset")
+                fields = ("same", "span", "moved", "whole", "start", "offset")
                 return all(getattr(one, name) == getattr(two, name) for name in fields)
             case NormedVector(), NormedVector():
-                return all(
-                    getattr(one, name) == getattr(two, name) for name in ("size", "moved_1", "moved_2", "axis", "start")
-                )
+                fields = ("same", "size", "moved_1", "moved_2", "axis", "start")
+                return all(getattr(one, name) == getattr(two, name) for name in fields)
             case Only(), Only():
                 return one.second == two.second and self.alike(one.value, two.value)
             case PairedTruth(), PairedTruth():
@@ -215,7 +221,7 @@ class JoinRules(OperatorRules):
             case KnownArray(), KnownArray():
                 return self.alike(one.items, two.items)
         if isinstance(one, ABSTRACT) or isinstance(two, ABSTRACT):
-            return type(one) is type(two) is UnknownValue and one.same == two.same
+            return type(one) is type(two) and type(one) in (UnknownValue, Unlisted) and one.same == two.same
         return type(one) is type(two) and bool(np.all(one == two))
 
     def alike_contents(self, before: Contents, after: Contents) -> bool:

@@ -222,6 +222,9 @@ class NoiseLedger:
         """left op right as a noisy number that nothing has looked at, where it is one; else None."""
         if isinstance(op, ast.Mult):
             for one, two in ((left, right), (right, left)):
+                if isinstance(one, FreshNoise) and one.law == "uniform" and isinstance(two, PairedNumber) and two.summed:
+                    self.used(one, "a share")
+                    return self.made(FreshNoise("share", ONE, one.line, count=two))
                 if (
                     isinstance(one, FreshNoise)
                     and isinstance(two, FreshNoise)
@@ -278,6 +281,8 @@ class NoiseLedger:
                     self._set(value, "value", self.released(value.base, value.terms))
                 return value.value
             case FreshNoise():
+                if value.law == "share":
+                    raise self.run.refusal("a part of a sum of weights", "compare it with sums of the first of them")
                 if value.spent not in (None, LOOKED_AT):
                     raise self.again(value)
                 if value.spent is None:
@@ -500,6 +505,30 @@ class NoiseLedger:
             raise self.run.refusal("a choice by scores that may move by any amount", "bound the scores")
         return Fraction(hull.width)
 
+    def of_the_first(self, drawn: Any, reached: Any) -> bool:
+        """Whether a uniform draw is below the share of the first of some weights e^score: one choice, paid for once."""
+        if not (isinstance(drawn, FreshNoise) and isinstance(reached, PairedNumber) and self.single is None):
+            return False
+        weights = weights_of(reached)
+        overs = {id(each.over): each.over for each in weights}
+        if drawn.law not in ("share", "uniform") or len(overs) != 1:
+            return False
+        (over,) = overs.values()
+        total = drawn.count if drawn.law == "share" and over is None else over if drawn.law == "uniform" else None
+        every = () if total is None else total.summed
+        if [each.log for each in weights] != [each.log for each in every[: len(weights)]]:
+            return False
+        if drawn.spent is None:
+            self.pay_for_choice([each.log for each in every])
+        self.used(drawn, (id(total), "a choice"))
+        self.kept.append(total)
+        return True
+
+    def pay_for_choice(self, scores: list[PairedNumber]) -> None:
+        """Pays for the exponential mechanism."""
+        spread = self.spread(scores)
+        self.pay(f"a choice by exp(score), of scores that may gain {spread} on another", spread)
+
     def weighted(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """One of several, chosen by weights e^score: the exponential mechanism; None for other choices."""
         weights = kwargs.get("p", args[3] if len(args) > 3 else None)
@@ -519,8 +548,7 @@ class NoiseLedger:
             raise self.run.refusal("weights over different sums", "divide all by the sum of all")
         if kwargs.get("size", args[1] if len(args) > 1 else None) is not None or not is_same(args[0]):
             raise self.run.refusal("such a choice by weights", "choose one public candidate at a time")
-        spread = self.spread([each.log for each in entries])
-        self.pay(f"a choice by exp(score), of scores that may gain {spread} on another", spread)
+        self.pay_for_choice([each.log for each in entries])
         return UnknownValue()
 
 
@@ -533,6 +561,13 @@ class EntryAxis:
 def axis_of(value: Any) -> Any:
     """What names the length of a vector, block or array."""
     return len(value.items) if isinstance(value, KnownArray) else value.axis
+
+
+def weights_of(value: Any) -> tuple[Any, ...]:
+    """The weights e^score that a number is, or is the sum of."""
+    if not isinstance(value, PairedNumber):
+        return ()
+    return value.summed or ((value,) if value.log is not None else ())
 
 
 def terms_of(value: Any) -> tuple[tuple[Fraction, FreshNoise], ...] | None:

@@ -307,6 +307,8 @@ class NumberRules(ValueRules):
             return NotImplemented
         if isinstance(entries, list) and is_plain(found):
             return items[found.index(self.run.plain(pick, found))]
+        if holds(items):
+            return NotImplemented
         if self.largest(found, smallest=pick is min):
             return UnknownValue()
         # the first entry of a vector stands for many

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpaudit.verify.coupled import arithmetic
 from dpaudit.verify.coupled.expressions import ORDERS
-from dpaudit.verify.coupled.noise import NoiseLedger
+from dpaudit.verify.coupled.noise import NoiseLedger, weights_of
 from dpaudit.verify.coupled.values import (
     ALL,
     AT_LEAST_0,
@@ -38,6 +38,7 @@ from dpaudit.verify.coupled.values import (
     Span,
     UnknownValue,
     Vector,
+    form_of,
     fraction_of,
     is_number,
     is_plain,
@@ -49,6 +50,7 @@ from dpaudit.verify.coupled.values import (
 from dpaudit.verify.coupled.ways import OtherKind, RaisedAlike
 
 SIZES = {ast.Lt: (True, True), ast.LtE: (False, True), ast.Gt: (False, False), ast.GtE: (True, False)}  # |x| op c
+LARGEST = 2**32  # a public number that is added: noise and data keep 20 bits below 1 beside it
 OPPOSITE = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
 
@@ -72,6 +74,7 @@ class OperatorRules(NoiseLedger):
         """Takes it that each row has so many entries; not two numbers."""
         raise NotImplementedError
 
+    row = 0  # of the user whom one run alone has: which it is
     standing: dict[int, Any]  # containers in a vector, of which each stands for many
 
     def numeric(self, value: Any) -> Any:
@@ -101,6 +104,8 @@ class OperatorRules(NoiseLedger):
         found = self.look(value)
         if isinstance(found, UnknownValue) and type(found) is UnknownValue and found.same:
             return PairedNumber()
+        if isinstance(found, np.generic) and found.dtype not in (np.float64, np.int64, np.bool_):
+            raise self.run.refusal(f"a number of type {found.dtype}", "use numbers of 64 bits")
         return number_of(self.numeric(found))
 
     def binary(self, op: ast.operator, left: Any, right: Any) -> Any:
@@ -117,13 +122,13 @@ class OperatorRules(NoiseLedger):
                 other = right if one is left else left
                 if isinstance(other, Vector | NormedVector) and self.fits(other, one):
                     return self.made(NoisyVector(other, one))
-        if isinstance(left, KnownArray | Vector | NoisyVector | DrawnVector) or isinstance(
-            right, KnownArray | Vector | NoisyVector | DrawnVector
-        ):
-            if any(isinstance(each, Vector) and not each.array for each in (left, right)) and not any(
-                isinstance(each, KnownArray | DrawnVector | NoisyVector) or isinstance(each, Vector) and each.array
-                for each in (left, right)
-            ):
+        forms = [form_of(left), form_of(right)]
+        if {"array", "vector", "list or array"} & {*forms}:
+            other = left if forms[1] in ("vector", "list or array") else right
+            fails = "list or array" in forms and (  # with a list it raises
+                isinstance(op, ast.Sub | ast.Div) or isinstance(other, float | Noisy | FreshNoise)
+            )
+            if "array" not in forms and not fails:
                 raise self.run.refusal("an operation on a list", "make it an array, by np.array(...)")
             return self.elementwise(lambda one, two: self.run.binary(op, one, two), left, right)
         left, right = self.look(left), self.look(right)
@@ -138,12 +143,16 @@ class OperatorRules(NoiseLedger):
         if isinstance(left, Keyed) or isinstance(right, Keyed):
             raise OtherKind(self.run.line, "arithmetic with a mapping", "use its values")
         one, two = self.number(left), self.number(right)
+        if isinstance(op, ast.Add | ast.Sub) and any(is_number(each) and abs(each) > LARGEST for each in (left, right)):
+            raise self.run.refusal("a large number beside data or noise, which rounding may hide", "use smaller ones")
         if isinstance(op, ast.Mult) and left is right and one is not None:
             return arithmetic.power(one, 2)
         if one is None or two is None:
             if is_same(left) and is_same(right):
                 return UnknownValue()
             raise self.run.refusal("arithmetic with what is no number", "use numbers")
+        if self.single is not None and self.may_fail(op, left, right, one, two):
+            raise self.run.refusal("data without bounds, which may overflow on one dataset", "clip them first")
         scaled = self.of_lengths(op, one, two)
         if scaled is not None:
             return scaled
@@ -162,8 +171,19 @@ class OperatorRules(NoiseLedger):
         if isinstance(op, ast.MatMult):
             raise self.run.refusal("a product of vectors of data", "use norms and sums")
         if type(op) in arithmetic.OPERATIONS and not isinstance(op, ast.Div):
-            return arithmetic.OPERATIONS[type(op)](one, two)
+            found = arithmetic.OPERATIONS[type(op)](one, two)
+            ours, theirs = weights_of(one), weights_of(two)
+            weights = isinstance(op, ast.Add) and theirs and (ours or is_number(left) and left == 0)
+            return replace(found, summed=(*ours, *theirs)) if weights else found
         return self.quotient(op, one, two)
+
+    @staticmethod
+    def may_fail(op: ast.operator, left: Any, right: Any, one: PairedNumber, two: PairedNumber) -> bool:
+        """Whether doubles may raise, or be no number, where real ones are not: of inf - inf, of x ** 2."""
+        if isinstance(op, ast.Pow) or math.isinf(two.span.width) and isinstance(op, ast.Div):
+            return math.isinf(one.span.width)
+        raw = isinstance(left, Record) or isinstance(right, Record) or one.start is not None or two.start is not None
+        return isinstance(op, ast.Sub) and not raw and math.isinf(one.span.width) and math.isinf(two.span.width)
 
     def of_lengths(self, op: ast.operator, one: PairedNumber, two: PairedNumber) -> PairedNumber | None:
         """What a public number of records multiplies or divides; None where it does not."""
@@ -392,7 +412,7 @@ class OperatorRules(NoiseLedger):
     def unary(self, op: ast.unaryop, value: Any) -> Any:
         """op value."""
         if isinstance(op, ast.USub):
-            return self.binary(ast.Mult(), -1, value)
+            return self.binary(ast.Mult(), -1 if form_of(value) != "list or array" else -1.0, value)
         if isinstance(op, ast.UAdd):
             return value
         if isinstance(op, ast.Invert) and isinstance(value, Vector):
@@ -411,6 +431,11 @@ class OperatorRules(NoiseLedger):
             found = self.inside(left, right)
             return found if isinstance(found, PairedTruth) or isinstance(op, ast.In) else not found
         arrays = (KnownArray, Vector, NoisyVector, np.ndarray)
+        sums = right.items if isinstance(right, KnownArray) else [right]
+        if isinstance(op, ast.Lt | ast.LtE) and sums and all(self.of_the_first(left, each) for each in sums):
+            return KnownArray([PairedTruth() for _ in sums]) if isinstance(right, KnownArray) else PairedTruth()
+        if isinstance(op, ast.Eq | ast.NotEq) and "list or array" in (form_of(left), form_of(right)):
+            raise self.run.refusal("a list or an array that is compared", "make it an array, by np.array(...)")
         if isinstance(left, arrays) or isinstance(right, arrays):
             return self.elementwise(lambda one, two: self.run.compared(op, one, two), left, right)
         if self.single is not None:
@@ -534,6 +559,8 @@ class OperatorRules(NoiseLedger):
 
     def truth(self, value: Any) -> Any:
         """Whether an unknown value counts as true."""
+        if form_of(value) == "list or array":
+            raise self.run.refusal("the truth of a list or an array", "ask for its length")
         value = self.look(value)
         match value:
             case PairedTruth():

@@ -64,10 +64,12 @@ def _is_iterator(node: ast.AST) -> bool:
 
 def _is_consumed(node: ast.AST, around: ast.AST) -> bool:
     match around:
-        case ast.For(iter=value) | ast.comprehension(iter=value):
+        case ast.For(iter=value):
+            return value is node and not isinstance(node, ast.GeneratorExp)
+        case ast.comprehension(iter=value):
             return value is node
         case ast.Call(func=ast.Name(id=name)):
-            return name in AT_ONCE
+            return name in AT_ONCE and not (isinstance(node, ast.GeneratorExp) and name in ITERATORS)
         case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[value]):
             return value is node and not isinstance(node, ast.GeneratorExp)
         case ast.Starred():

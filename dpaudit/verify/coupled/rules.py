@@ -35,6 +35,7 @@ from dpaudit.verify.coupled.values import (
     Rest,
     Span,
     UnknownValue,
+    Unlisted,
     UserRows,
     Vector,
     holds,
@@ -249,6 +250,9 @@ class ValueRules(JoinRules):
             place = index.region.get(index.path)
             if place is not None and place.exactly and isinstance(place.value, Own):
                 return place.value
+            own = self.row, index.path
+            if self.facts.setdefault("own key", own) != own:
+                raise self.run.refusal("a second key of one record or user that is no public one", "use public keys")
             if "shared" not in self.facts:
                 self.facts["shared"] = not self.run.choose()
             if self.facts["shared"] and NEW not in owner and ANY in owner:
@@ -310,6 +314,8 @@ class ValueRules(JoinRules):
             owner[self.key(owner, index)] = value
             return
         value = self.look(value)
+        if isinstance(owner, Unlisted) and self.single is None and is_same([owner, index, value]):
+            return  # it stays one that both runs have, and that nothing is known of
         if isinstance(owner, dict | list) and is_same(index) and (is_same(value) or isinstance(value, PairedNumber)):
             for key in self.others(owner):
                 owner[key] = self.join(owner[key], value)

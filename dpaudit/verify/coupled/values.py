@@ -92,6 +92,11 @@ class UnknownValue:
         return self  # a value, not a place
 
 
+@dataclass(frozen=True, eq=False)
+class Unlisted(UnknownValue):
+    """A container of the program of which nothing is known, but that no other name means it."""
+
+
 class OpaqueValue:
     """What is no value but can be called: it may hold data or noise."""
 
@@ -103,7 +108,7 @@ class Function(OpaqueValue):
     """A helper, a lambda, or a function of Python's, numpy's or math's by its name; `owner`: what a method is of."""
 
     name: str
-    node: ast.FunctionDef | ast.Lambda | None = None
+    node: ast.FunctionDef | ast.Lambda | ast.ClassDef | None = None
     frame: dict[str, Any] | None = None
     owner: Any = None
 
@@ -111,6 +116,14 @@ class Function(OpaqueValue):
     def same(self) -> bool:  # type: ignore[override]
         """Python's own are; another may hold data."""
         return self.node is None and self.owner is None
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """An object of a class of the module: its attributes."""
+
+    kind: ast.ClassDef
+    attributes: dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +229,7 @@ class Vector(UnknownValue):
     """As many entries as a dataset has, or a selection of them: `usual` ones, which both runs have in equal number.
 
     `changed` holds the one entry where the runs differ, `extra` the one that only one run has, in it. `axis` names
-    what the entries are in step with. `array`: of numpy's, whose operators act entry by entry.
+    what the entries are in step with. `array`: of numpy's, whose operators act entry by entry; None: or a list.
     """
 
     usual: Any = None
@@ -224,7 +237,7 @@ class Vector(UnknownValue):
     extra: tuple[bool, Any] | None = None  # whether it is in the second run, and the entry
     axis: object = None
     most: int | None = None  # entries
-    array: bool = False
+    array: bool | None = False
     ordered: bool = True  # alike in both runs: the keys of a dictionary come in the order of the data
     fresh: bool = False  # made by an operation: no other name means the same array
 
@@ -293,7 +306,7 @@ class KnownArray:
     """A one-dimensional array of numpy's with a known number of entries.
 
     `shared`: there is another array that shares them, so that neither is written to. `kind`: "f" for doubles, "i" for
-    whole numbers, "" where that is not known, "O" for others.
+    whole numbers, "" where that is not known, "O" for others, "L" where it may as well be a list.
     """
 
     items: list[Any]
@@ -398,6 +411,15 @@ def _kind(value: Any) -> str:
 ABSTRACT = (UnknownValue, FreshNoise, Noisy, KnownArray, DrawnVector, NoisyVector, Order)
 
 
+def form_of(value: Any) -> str:
+    """Whether operators act entry by entry on a value: an "array", a "vector", a "list or array", or "other"."""
+    if isinstance(value, KnownArray):
+        return "array" if value.kind != "L" else "list or array"
+    if isinstance(value, Vector):
+        return "list or array" if value.array is None else "array" if value.array else "vector"
+    return "array" if isinstance(value, NoisyVector | DrawnVector) else "other"
+
+
 def is_number(value: Any) -> bool:
     """Whether a plain value is a finite number, or True or False."""
     return isinstance(value, Real | np.bool_) and math.isfinite(value)
@@ -439,6 +461,8 @@ def parts(value: Any) -> Iterable[Any]:
             return value.items
         case Only():
             return (value.value,)
+        case Instance():
+            return (value.attributes,)
         case slice():
             return (value.start, value.stop, value.step)
     return ()

@@ -56,12 +56,13 @@ from dpaudit.verify.language.source import source_of
 from dpaudit.verify.proof import Proof
 from dpaudit.verify.replay import replay
 from dpaudit.verify.witnesses import (
+    LENGTHS,
+    SHORT,
     OutsideIntegrals,
     PairLoss,
     pair_delta,
     pair_loss,
     refute,
-    refute_at_length,
     worst_pair,
 )
 from dpaudit.verify.witnesses.followed import CLOSE, followed
@@ -427,12 +428,10 @@ def _with_search(known: Bounds, reading: Reading, claim: Claim | None, adjacency
 
     def refutation(claim: PureDP) -> Iterator[Bounds]:
         check_unit(reading)
-        for search, each in product((refute,) if answers else (refute, refute_at_length), WAYS[adjacency]):
-            found = search(program, each, claim.epsilon, reading.parameters)
+        for lengths, each in product((SHORT,) if answers else (SHORT, LENGTHS), WAYS[adjacency]):
+            found = refute(program, each, claim.epsilon, reading.parameters, lengths=lengths)
             if found is not None:
-                low, source = found.loss.lower, "refutation by integrals"
-                bound = UpperBound(math.inf, 0.0, Label.EXACT_PAIR, found.words, Arithmetic.BALLS, source, low)
-                yield of_pair(bound, found.first, found.second)
+                yield of_pair(found.upper_bound(), found.first, found.second)
                 return
 
     found = known.attempt("exact loss", worst(), PART)

@@ -194,7 +194,7 @@ class _Run:
                     return truth
         truth, needs = self.choice(asked, lambda: ways)
         self._need(needs[0])
-        return truth
+        return bool(truth)
 
     def _need(self, positive: NoisySum) -> None:
         self.constraints.append(positive)
@@ -203,7 +203,9 @@ class _Run:
     def winner(self, numbers: Sequence[NoisySum], sign: int) -> int:
         """Which of several numbers is the largest, or the smallest: each that can be, in a run of its own."""
         apart = [[(one - other).times(Fraction(sign)) for other in numbers] for one in numbers]
-        if any(each.is_number and each.constant and is_close(each.constant, 0) for row in apart for each in row):
+        if any(
+            each.is_number and each.constant and is_close(each.constant, ZERO.constant) for row in apart for each in row
+        ):
             raise self.refusal("numbers so close that only rounding may part them decide")
         can = [
             here
@@ -444,33 +446,30 @@ def _confirmed(given: Any, path: Any, drawn: Sequence[Fraction]) -> Any:
     raise OutsideIntegrals(DIFFERS)
 
 
-def _inside(path: ConcretePath) -> Sequence[float] | None:
+def _inside(path: ConcretePath) -> list[float] | None:
     """Draws that take a path, as far from its edges as a scale; None where none do. Raises `OutsideIntegrals`."""
     from scipy.optimize import linprog
-    from scipy.sparse import coo_array
 
-    rows = [(row, draw, factor) for row, each in enumerate(path.constraints) for draw, factor in each.terms]
-    scales = [FLOAT(draw.scale) for draw in path.draws]
-    factors = [FLOAT(factor) * scales[draw] for _, draw, factor in rows]
-    count, last = len(path.constraints), len(scales)
-    sizes = np.bincount([row for row, *_ in rows], np.abs(factors), count)
-    entries = [*(-each for each in factors), *sizes]
-    places = [*(row for row, *_ in rows), *range(count)], [*(draw for _, draw, _ in rows), *[last] * count]
-    limits = [(NARROW if draw.law == "exponential" else None, None) for draw in path.draws]
-    found = linprog(
-        [0.0] * last + [-1.0],
-        coo_array((entries, places), shape=(count, last + 1)),
+    scales = np.array([FLOAT(draw.scale) for draw in path.draws])
+    factors = np.zeros((len(path.constraints), len(scales)))
+    for row, each in enumerate(path.constraints):
+        for draw, factor in each.terms:
+            factors[row, draw] = factor * path.draws[draw].scale
+    solve: Any = linprog
+    found = solve(
+        np.append(np.zeros(len(scales)), -1.0),
+        np.column_stack([-factors, np.abs(factors).sum(1)]),
         [FLOAT(each.constant) for each in path.constraints],
-        bounds=[*limits, (None, 1.0)],
+        bounds=[*((NARROW if each.law == "exponential" else None, None) for each in path.draws), (None, 1.0)],
     )
     if found.status == 0 and found.x[-1] > NARROW:
-        return [scale * FLOAT(each) for scale, each in zip(scales, found.x[:-1], strict=True)]
+        return [FLOAT(each) for each in scales * found.x[:-1]]
     if found.status != 0 or found.x[-1] > -NARROW and event_of([path]):
         raise OutsideIntegrals("a way so narrow that rounding may decide whether it is taken")
     return None
 
 
-def is_close(one: Fraction, other: Fraction | int) -> bool:
+def is_close(one: Fraction, other: Fraction) -> bool:
     """Whether rounding may have parted two numbers."""
     return abs(one - other) <= Fraction(CLOSE) * max(Fraction(1), abs(one), abs(other))
 

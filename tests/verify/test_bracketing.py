@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction

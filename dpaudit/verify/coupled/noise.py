@@ -222,12 +222,7 @@ class NoiseLedger:
         """left op right as a noisy number that nothing has looked at, where it is one; else None."""
         if isinstance(op, ast.Mult):
             for one, two in ((left, right), (right, left)):
-                if (
-                    isinstance(one, FreshNoise)
-                    and one.law == "uniform"
-                    and isinstance(two, PairedNumber)
-                    and two.summed
-                ):
+                if isinstance(one, FreshNoise) and one.law == "uniform" and isinstance(two, PairedNumber) and two.summed:
                     self.used(one, "a share")
                     return self.made(FreshNoise("share", ONE, one.line, count=two))
                 if (

@@ -1,11 +1,11 @@
 """The code itself followed on a pair of datasets: what it draws stays open, and each way through it is a path.
 
-In the place of the generator stands one whose laplace, normal, exponential and gumbel give back sums of draws. They can
-be added, multiplied by numbers, compared and given out; whatever else is done with them is refused. A comparison takes
-either way, each in a run of its own, and what it needs is a constraint of the path. `max`, `min` and `float` are
-Python's for numbers; of sums one wins.
+In the place of the generator stands one whose draws of a finite law are picked in turn, as a replay does it, and whose
+laplace, normal, exponential and gumbel give back sums of draws. They can be added, multiplied by numbers, compared and
+given out; whatever else is done with them is refused. A comparison takes either way, each in a run of its own, and what
+it needs is a constraint of the path. `max`, `min` and `float` are Python's for numbers; of sums one wins.
 
-What was followed is a guess until numbers confirm it: of each path that draws can take, one run of the code is made on
+What was followed is a guess until numbers confirm it: of each path that draws can take, runs of the code are made on
 numbers that take it, with all of Python's and numpy's own types, and must give out what the path gives out.
 
 Sums are those of real numbers, and what the code computes of data alone are its own doubles: where numbers are so close
@@ -16,9 +16,9 @@ import builtins
 import functools
 import importlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from numbers import Number
@@ -26,13 +26,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dpaudit.errors import OutOfTime
+from dpaudit.errors import DpAuditError, OutOfTime
 from dpaudit.mechanisms.functions import PerRun
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.replay import no_other_randomness
-from dpaudit.verify.replay.faces import face
+from dpaudit.verify.replay.choices import Again, Choices, Draws, PastRun
 from dpaudit.verify.replay.walk import Call, copier
 from dpaudit.verify.witnesses.losses import flat
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes, event_of
@@ -40,9 +40,10 @@ from dpaudit.verify.witnesses.outputs import OutputEvent, shape
 from dpaudit.verify.witnesses.paths import ConcretePath
 from dpaudit.verify.witnesses.states import Noise, NoisySum, OutsideIntegrals, Released, compared, computed, exact
 
-MOST_RUNS, MOST_STEPS = 600, 60_000  # of one dataset; steps are draws and choices by noise, of all its runs
-AGAIN = 24  # runs on random numbers, every other with draws eight times as large
+MOST_RUNS, MOST_STEPS = 600, 60_000  # of one dataset; steps are draws and choices of all its runs
+AGAIN = 24  # runs on numbers, of all paths together, and one of each at least
 CLOSE = 1e-9  # relative: numbers that rounding may part
+TRIED = 64  # draws that may take a path, and as many wide ones, before it is asked which do
 NARROW = 1e-6  # of a scale: paths no wider than this may have no draws
 DIFFERS = "a run on numbers does not do what was followed"
 DRAWS = {
@@ -59,7 +60,7 @@ class Sum:
 
     __slots__ = ("noisy", "run")
 
-    def __init__(self, noisy: NoisySum, run: "_Run") -> None:
+    def __init__(self, noisy: NoisySum, run: "_Followed") -> None:
         self.noisy, self.run = noisy, run
 
     def __neg__(self) -> Any:
@@ -92,7 +93,7 @@ def _operator(word: Any, swapped: bool) -> Callable[[Sum, Any], Any]:
         if noisy is None and isinstance(other, FLOAT) and word in ORDERS:  # infinity, or no number
             return ORDERS[word](0.0, other)
         if noisy is None and isinstance(other, Number | np.generic | Sum):
-            raise run.refusal(f"a noisy number beside {type(other).__name__} {other}")
+            raise run.refuse(f"a noisy number beside {type(other).__name__} {other}")
         if noisy is None:
             return NotImplemented
         left, right = (noisy, one.noisy) if swapped else (one.noisy, noisy)
@@ -118,25 +119,85 @@ for _name in (*ELSE.split(), "repr", "str", "format", "hash", "reduce_ex"):
     setattr(Sum, f"__{_name}__", _refused(_name))
 
 
-@dataclass(slots=True)
-class _Run:
-    """One run of the code: the draws so far, what its choices need, and which way it goes at each choice."""
+class _Laws(Draws):
+    """A generator that has the laws of `DRAWS` beside the finite ones; each draw is `drawn(law, scale, loc)`."""
 
-    ways: list[list[Any]] = field(default_factory=list)  # at each choice: what is asked, the ways, which is taken
-    steps: Iterator[int] = field(default_factory=lambda: iter(range(MOST_STEPS)))  # that are left
-    place: int = 0
-    draws: list[Noise] = field(default_factory=list)
-    constraints: list[NoisySum] = field(default_factory=list)
-    known: set[NoisySum] = field(default_factory=set)  # what is positive
-    error: OutsideIntegrals | None = None
+    dtype: type = object  # of arrays of draws
 
-    def refusal(self, what: str) -> OutsideIntegrals:
-        """The error for what is not followed; it ends the run, even where the code catches it."""
-        self.error = self.error or OutsideIntegrals(what)
-        return self.error
+    def drawn(self, law: Any, scale: Any, loc: Any) -> Any:
+        raise NotImplementedError
 
-    def unused(self, name: str) -> OutsideIntegrals:
-        return self.refusal(f"a noisy number can be added, scaled, compared and given out, not used by `{name}`")
+    def filled(self, name: str, *given: Any, **named: Any) -> Any:
+        places = dict(zip(DRAWS[name], given, strict=False))
+        if len(given) > len(DRAWS[name]) or not named.keys() <= set(DRAWS[name]) - places.keys():
+            raise self.refuse(f"rng.{name} is followed with {', '.join(DRAWS[name])} alone")
+        values = {"loc": 0.0, "scale": 1.0, "size": None, **places, **named}
+        law, size = name.removeprefix("standard_"), values["size"]
+        if size is None and np.ndim(values["scale"]) == np.ndim(values["loc"]) == 0:
+            return self.drawn(law, values["scale"], values["loc"])
+        parts = [np.asarray(values[part], object) for part in ("scale", "loc")]
+        filled = np.empty(np.broadcast_shapes(*(each.shape for each in parts)) if size is None else size, object)
+        scales, locs = (np.broadcast_to(each, filled.shape) for each in parts)
+        for place in np.ndindex(filled.shape):
+            filled[place] = self.drawn(law, scales[place], locs[place])
+        return filled.astype(self.dtype)
+
+
+for _name in DRAWS:
+    setattr(_Laws, _name, functools.partialmethod(_Laws.filled, _name))
+
+
+class _Asked(tuple[int, ...]):
+    """What is picked where noise decides: one of some ways, which are no more likely than they are."""
+
+    asked: Any
+    ways: Sequence[Any]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Asked) and self.asked == other.asked
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class _Followed(_Laws, Choices):
+    """One run after the other of the code: the draws of the present one, and what its choices need."""
+
+    def __init__(self) -> None:
+        super().__init__(MOST_RUNS)
+        self.steps = 0
+
+    def begin(self) -> None:
+        super().begin()
+        self.draws, self.constraints, self.known = list[Noise](), list[NoisySum](), set[NoisySum]()
+
+    def step(self) -> None:
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise self.refuse(f"the code draws or chooses by noise more than {MOST_STEPS:,} times")
+
+    def asked(self, asked: Any) -> _Asked | None:
+        """What was asked here before, where it was the same."""
+        before = self._keys[self._at] if self._at < len(self._keys) else None
+        return before if isinstance(before, _Asked) and before.asked == asked else None
+
+    def way(self, asked: Any, ways: Callable[[], Sequence[Any]]) -> Any:
+        """Which of some ways is taken here."""
+        self.step()
+        key = self.asked(asked)
+        if key is None:
+            among = ways()
+            key = _Asked((1,) * len(among))
+            key.asked, key.ways = asked, among
+        return key.ways[self.pick(key)]
+
+    def path(self, output: Any) -> ConcretePath:
+        """The run that has just ended."""
+        weight = Fraction(*self.mass()) * math.prod(len(key) for key in self._keys if isinstance(key, _Asked))
+        released = (_given_out(output, self),)
+        return ConcretePath(tuple(self.draws), tuple(self.constraints), released, weight)
+
+    def unused(self, name: str) -> Exception:
+        return self.refuse(f"a noisy number can be added, scaled, compared and given out, not used by `{name}`")
 
     def noisy(self, value: Any) -> NoisySum | None:
         """A sum of this run or a finite number as a sum; None for anything else."""
@@ -148,26 +209,11 @@ class _Run:
             return NoisySum(Fraction(value), python=value)
         return None
 
-    def step(self) -> None:
-        if next(self.steps, None) is None:
-            raise self.refusal(f"the code draws or chooses by noise more than {MOST_STEPS:,} times")
-
-    def choice(self, asked: Any, ways: Callable[[], Sequence[Any]]) -> Any:
-        """Which of some ways is taken here."""
-        self.step()
-        if self.place == len(self.ways):
-            self.ways.append([asked, ways(), 0])
-        known, among, taken = self.ways[self.place]
-        if known != asked:
-            raise self.refusal("the code does not do the same again")
-        self.place += 1
-        return among[taken]
-
     def drawn(self, law: Any, scale: Any, loc: Any) -> Any:
         self.step()
         wide = self.noisy(scale)
         if wide is None or wide.terms or wide.constant < 0:
-            raise self.refusal(f"a draw of rng.{law} whose scale is no number of at least 0")
+            raise self.refuse(f"a draw of rng.{law} whose scale is no number of at least 0")
         if wide.constant == 0:
             return loc + 0.0
         self.draws.append(Noise(law, wide.constant, 0))
@@ -180,19 +226,19 @@ class _Run:
         try:
             return Sum(exact(computed(word, left, right, self.draws, None), None), self)
         except OutsideIntegrals as error:
-            raise self.refusal(str(error)) from None
+            raise self.refuse(str(error)) from None
 
     def compared(self, word: Any, left: NoisySum, right: NoisySum) -> bool:
         asked = word, left, right
-        if self.place == len(self.ways) or self.ways[self.place][0] != asked:
+        if self.asked(asked) is None:
             try:
                 ways = compared(word, left, right, None)
             except OutsideIntegrals as error:
-                raise self.refusal(str(error)) from None
+                raise self.refuse(str(error)) from None
             for truth, needs in ways:
                 if len(ways) == 1 or needs[0] in self.known:
                     return truth
-        truth, needs = self.choice(asked, lambda: ways)
+        truth, needs = self.way(asked, lambda: ways)
         self._need(needs[0])
         return bool(truth)
 
@@ -206,7 +252,7 @@ class _Run:
         if any(
             each.is_number and each.constant and is_close(each.constant, ZERO.constant) for row in apart for each in row
         ):
-            raise self.refusal("numbers so close that only rounding may part them decide")
+            raise self.refuse("numbers so close that only rounding may part them decide")
         can = [
             here
             for here, row in enumerate(apart)
@@ -215,37 +261,28 @@ class _Run:
         needs = {here: [each for each in apart[here] if each.terms and each not in self.known] for here in can}
         chosen = can[0] if len(can) == 1 else next((here for here in can if not needs[here]), None)
         if chosen is None:
-            chosen = self.choice((sign, *numbers), lambda: can)
+            chosen = self.way((sign, *numbers), lambda: can)
         for each in needs[chosen]:
             self._need(each)
         return chosen
 
 
-class _Generator:
-    """Stands behind the generator: gives its draws by `drawn(law, scale, loc)`, one by one, arrays of a `dtype`."""
+class _OnNumbers(_Laws, Again):
+    """Makes a run again with numbers: the same picks, and draws from `numbers`, in units of their scales."""
 
-    def __init__(self, drawn: Callable[[str, Any, Any], Any], refuse: Callable[[str], Exception], dtype: type) -> None:
-        self._drawn, self.refuse, self._dtype = drawn, refuse, dtype
+    dtype = FLOAT
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name not in DRAWS:
-            raise self.refuse(f"rng.{name} is not followed: of the generator's draws {', '.join(DRAWS)} are")
-        return functools.partial(self._filled, name)
+    def __init__(self, past: PastRun, numbers: Iterable[float], *, last: bool) -> None:
+        picked = tuple(each for each in past.picked if not isinstance(each[0], _Asked))
+        super().__init__(replace(past, picked=picked), last=last)
+        self.numbers, self.draws, self.values = iter(numbers), list[Noise](), list[Fraction]()
 
-    def _filled(self, name: str, *given: Any, **named: Any) -> Any:
-        places = dict(zip(DRAWS[name], given, strict=False))
-        if len(given) > len(DRAWS[name]) or not named.keys() <= set(DRAWS[name]) - places.keys():
-            raise self.refuse(f"rng.{name} is followed with {', '.join(DRAWS[name])} alone")
-        values = {"loc": 0.0, "scale": 1.0, "size": None, **places, **named}
-        law, size = name.removeprefix("standard_"), values["size"]
-        if size is None and np.ndim(values["scale"]) == np.ndim(values["loc"]) == 0:
-            return self._drawn(law, values["scale"], values["loc"])
-        parts = [np.asarray(values[part], object) for part in ("scale", "loc")]
-        filled = np.empty(np.broadcast_shapes(*(each.shape for each in parts)) if size is None else size, object)
-        scales, locs = (np.broadcast_to(each, filled.shape) for each in parts)
-        for place in np.ndindex(filled.shape):
-            filled[place] = self._drawn(law, scales[place], locs[place])
-        return filled.astype(self._dtype)
+    def drawn(self, law: Any, scale: Any, loc: Any) -> Any:
+        if not scale:
+            return loc + 0.0
+        self.draws.append(Noise(law, Fraction(FLOAT(scale)), 0))
+        self.values.append(Fraction(FLOAT(scale) * next(self.numbers, 1.0)))
+        return loc + FLOAT(self.values[-1])
 
 
 class _OfFloat(type):
@@ -303,7 +340,7 @@ OWN = [getattr(*place) for place in PLACES]
 OURS = [_Float, _extreme(max, 1), _extreme(min, -1), *map(_with_own_words, OWN[3:])]
 
 
-def _given_out(value: Any, run: _Run) -> Released:
+def _given_out(value: Any, run: _Followed) -> Released:
     """An output as what a path gives out; containers are told apart by their kind. Raises `OutsideIntegrals`."""
     if isinstance(value, np.ndarray):
         return nodes.Symbol("array"), _given_out(value.tolist(), run)
@@ -346,97 +383,72 @@ def followed(
 
 def _paths(call: Call, fresh: Callable[[], Any]) -> list[ConcretePath]:
     """All paths on a dataset, of which `fresh` makes copies."""
-    found, ways, steps = list[ConcretePath](), list[list[Any]](), iter(range(MOST_STEPS))
-    while True:
-        run = _Run(ways, steps)
+    run, found = _Followed(), list[tuple[ConcretePath, PastRun]]()
+    while len(found) < MOST_RUNS:
+        run.begin()
         with _words(OURS):
-            output = _ended(call, fresh, _Generator(run.drawn, run.refusal, object), run)
-        if run.place < len(ways):
-            raise OutsideIntegrals("the code does not do the same again")
-        found.append(ConcretePath(tuple(run.draws), tuple(run.constraints), (_given_out(output, run),)))
-        while ways and ways[-1][2] + 1 == len(ways[-1][1]):
-            ways.pop()
-        if not ways:
+            output = _ended(call, fresh, run)
+        found.append((run.path(output), run.record(None)))
+        if not run.advance():
             break
-        ways[-1][2] += 1
-        if len(found) == MOST_RUNS:
-            raise OutsideIntegrals(f"the code takes more than {MOST_RUNS} ways by noise")
-    taken: dict[int, ConcretePath] = {}
-    for number in range(AGAIN):
-        place, path = _again(call, fresh, _at_random(number), found)
-        taken[place] = path
-    for place, path in enumerate(found):
-        if place not in taken and (inside := _inside(path)) is not None:
-            _, taken[place] = _again(call, fresh, _one_by_one(inside), [path])
-    return [taken.get(place, path) for place, path in enumerate(found)]
+    else:
+        raise OutsideIntegrals(f"the code takes more than {MOST_RUNS} ways")
+    if run.idealised:
+        raise OutsideIntegrals("rng.binomial is not followed, as numpy rounds its law")
+    rng, times = np.random.default_rng(0), -(-AGAIN // len(found))
+    return [_confirmed(call, fresh, *each, run, rng, times) for each in found]
 
 
-def _at_random(seed: int) -> Callable[[str, float], float]:
-    """Draws of any law, of every other seed wide ones."""
-    rng, wide = np.random.default_rng(seed), 8.0 if seed % 2 else 1.0
-    return lambda law, scale: wide * FLOAT(getattr(rng, law)(scale=scale))
-
-
-def _one_by_one(numbers: Sequence[float]) -> Callable[[str, float], float]:
-    left = iter(numbers)
-    return lambda *_: next(left, 1.0)
-
-
-def _ended(call: Call, fresh: Callable[[], Any], behind: Any, run: _Run) -> Any:
+def _ended(call: Call, fresh: Callable[[], Any], run: Any) -> Any:
     """What a run gives back, with what stands behind its generator."""
     left_s()
     try:
-        output = call(fresh(), face(behind))
+        output = call(fresh(), run.face)
     except (OutOfTime, KeyboardInterrupt, MemoryError):
         raise
     except BaseException as error:
-        raise run.error or OutsideIntegrals(f"it raises {type(error).__name__}: {error}") from None
-    if run.error is not None:
-        raise run.error
+        raise OutsideIntegrals(str(run.error or f"it raises {type(error).__name__}: {error}")) from None
+    try:
+        run.end()
+    except DpAuditError as error:
+        raise OutsideIntegrals(str(error)) from None
     return output
 
 
-def _on_numbers(
-    call: Call, fresh: Callable[[], Any], number: Callable[[str, float], float]
-) -> tuple[Any, tuple[Noise, ...], list[Fraction]]:
-    """A run on numbers: what it gives back, the noise that it draws, and the draws."""
-    draws, drawn, run = list[Noise](), list[Fraction](), _Run()
-
-    def draw(law: Any, scale: Any, loc: Any) -> Any:
-        if not scale:
-            return loc + 0.0
-        draws.append(Noise(law, Fraction(FLOAT(scale)), 0))
-        drawn.append(Fraction(number(law, FLOAT(scale))))
-        return loc + FLOAT(drawn[-1])
-
-    return _ended(call, fresh, _Generator(draw, run.refusal, float), run), tuple(draws), drawn
-
-
-def _again(
-    call: Call, fresh: Callable[[], Any], number: Callable[[str, float], float], found: Sequence[ConcretePath]
-) -> tuple[int, ConcretePath]:
-    """A run on numbers: by place the path that it takes, with the types of what it gives out, and zeros of its sign.
-
-    Raises `OutsideIntegrals` where it takes no one path, or gives out something else.
-    """
-    output, draws, drawn = _on_numbers(call, fresh, number)
-    alike = (each for each in enumerate(found) if each[1].draws == draws)
-    taken = [(place, path) for place, path in alike if all(_at(need, drawn) > 0 for need in path.constraints)]
-    if len(taken) != 1:
-        raise OutsideIntegrals(DIFFERS)
-    place, path = taken[0]
-    given = _confirmed((_given_out(output, _Run()),), path.outputs, drawn)
-    return place, replace(path, outputs=given, kinds=_kinds(output))
+def _confirmed(
+    call: Call,
+    fresh: Callable[[], Any],
+    path: ConcretePath,
+    past: PastRun,
+    run: _Followed,
+    rng: np.random.Generator,
+    times: int,
+) -> ConcretePath:
+    """The path with the types of what it gives out, and zeros of its sign, from runs on numbers that take it."""
+    inside = _inside(path)
+    for time in range(times if inside else 0):
+        middle, room = inside or ([], 0.0)
+        numbers = middle + room * rng.uniform(-1.0, 1.0, len(middle))
+        again = _OnNumbers(past, numbers.tolist(), last=time % 2 == 1)
+        output = _ended(call, fresh, again)
+        met = all(_at(each, again.values) > 0 for each in path.constraints)
+        if path.draws != tuple(again.draws) or not met:
+            raise OutsideIntegrals(DIFFERS)
+        given = _alike((_given_out(output, run),), path.outputs, again.values)
+        if path.kinds not in (None, _kinds(output)):
+            raise OutsideIntegrals(DIFFERS)
+        path = replace(path, outputs=given, kinds=_kinds(output))
+    return path
 
 
 def _at(noisy: NoisySum, drawn: Sequence[Fraction]) -> Fraction:
     return noisy.constant + sum((factor * drawn[draw] for draw, factor in noisy.terms), Fraction(0))
 
 
-def _confirmed(given: Any, path: Any, drawn: Sequence[Fraction]) -> Any:
+def _alike(given: Any, path: Any, drawn: Sequence[Fraction]) -> Any:
     """What a path gives out, numbers without noise as a run gave them; raises where that gave something else."""
     if isinstance(given, tuple) and isinstance(path, tuple) and len(given) == len(path):
-        return tuple(_confirmed(*both, drawn) for both in zip(given, path, strict=True))
+        return tuple(_alike(*both, drawn) for both in zip(given, path, strict=True))
     if isinstance(given, NoisySum) and isinstance(path, NoisySum) and path.terms:
         size = abs(path.constant) + sum(abs(factor * drawn[draw]) for draw, factor in path.terms)
         if given.is_number and abs(given.constant - _at(path, drawn)) <= Fraction(CLOSE) * size:
@@ -446,24 +458,30 @@ def _confirmed(given: Any, path: Any, drawn: Sequence[Fraction]) -> Any:
     raise OutsideIntegrals(DIFFERS)
 
 
-def _inside(path: ConcretePath) -> list[float] | None:
-    """Draws that take a path, as far from its edges as a scale; None where none do. Raises `OutsideIntegrals`."""
+def _inside(path: ConcretePath) -> tuple[Any, float] | None:
+    """Draws that take a path, in units of their scales, and how far each may move; None where no draws take it.
+
+    Raises `OutsideIntegrals` where rounding may decide.
+    """
     from scipy.optimize import linprog
 
-    scales = np.array([FLOAT(draw.scale) for draw in path.draws])
-    factors = np.zeros((len(path.constraints), len(scales)))
-    for row, each in enumerate(path.constraints):
-        for draw, factor in each.terms:
+    positive = [NoisySum.draw(place) for place, each in enumerate(path.draws) if each.law == "exponential"]
+    needs, count = (*path.constraints, *positive), len(path.draws)
+    factors, constants = np.zeros((len(needs), count)), np.array([FLOAT(each.constant) for each in needs])
+    for row, need in enumerate(needs):
+        for draw, factor in need.terms:
             factors[row, draw] = factor * path.draws[draw].scale
+    sizes = np.abs(factors).sum(1, keepdims=True)
+    tried = np.random.default_rng(0).laplace(0.0, [[1.0]] * TRIED + [[8.0]] * TRIED, (2 * TRIED, count))
+    rooms = ((constants + tried @ factors.T) / sizes.T).min(1, initial=1.0)
+    place = rooms.argmax()
+    if rooms[place] > NARROW:
+        return tried[place], rooms[place] * (1.0 - NARROW)
+    goal, free = np.append(np.zeros(count), -1.0), [(None, None)] * count
     solve: Any = linprog
-    found = solve(
-        np.append(np.zeros(len(scales)), -1.0),
-        np.column_stack([-factors, np.abs(factors).sum(1)]),
-        [FLOAT(each.constant) for each in path.constraints],
-        bounds=[*((NARROW if each.law == "exponential" else None, None) for each in path.draws), (None, 1.0)],
-    )
+    found = solve(goal, np.hstack([-factors, sizes]), constants, bounds=[*free, (None, 1.0)])
     if found.status == 0 and found.x[-1] > NARROW:
-        return [FLOAT(each) for each in scales * found.x[:-1]]
+        return found.x[:-1], found.x[-1] * (1.0 - NARROW)
     if found.status != 0 or found.x[-1] > -NARROW and event_of([path]):
         raise OutsideIntegrals("a way so narrow that rounding may decide whether it is taken")
     return None

@@ -10,9 +10,10 @@ more. These cases exclude one another as well, and between the first value and t
 maximum was, so it is unknown there; a program that uses it in between is refused.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.deadline import left_s
@@ -51,13 +52,15 @@ MOST_PATHS = 20_000  # that are followed at once
 class ConcretePath:
     """A way through the program: its draws, what must be positive for it, and what it gives out.
 
-    `kinds` says of what types that is, where code was followed; None where it cannot be.
+    `weight` is the probability of its picks from finite laws. `kinds` says of what types its outputs are, where code
+    was followed; None where no draws take it.
     """
 
     draws: tuple[Noise, ...]
     constraints: tuple[NoisySum, ...]
     outputs: tuple[Released, ...]
-    kinds: Hashable = None
+    weight: Fraction = Fraction(1)
+    kinds: Any = None
 
 
 def paths(

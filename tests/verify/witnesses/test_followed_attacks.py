@@ -158,6 +158,11 @@ DRAWN: list[tuple[Function, float]] = [
     (lambda q, rng: [x + rng.laplace(0.0, 1.0, ()) for x in q], 2.0),
     (lambda q, rng: Holder(rng).noisy(q), 2.0),
     (through_another_s_hands, 2.0),
+    (lambda q, rng: q[0] if rng.random() < 0.75 else 1.0 - q[0], math.log(3.0)),
+    (lambda q, rng: q[0] + rng.integers(3) * rng.laplace(), INF),  # in a third of all runs without noise
+    (lambda q, rng: (rng.integers(3), q[0] + rng.laplace()), 1.0),
+    (lambda q, rng: rng.permutation([x + rng.laplace() for x in q])[0] > 9.0, 1.0),
+    (lambda q, rng: rng.choice(2, p=[0.25, 0.75]) * 1e-3 + (q[0] + rng.laplace() > 5.0), 1.0),
 ]
 REFUSED: list[tuple[Function, str]] = [
     (lambda q, rng: np.asarray(q) + rng.standard_normal(2, np.float32), "followed with size alone"),
@@ -168,7 +173,6 @@ REFUSED: list[tuple[Function, str]] = [
     (lambda q, rng: np.random.Generator(rng.bit_generator).laplace() + q[0], "bit_generator"),
     (lambda q, rng: rng.spawn(1)[0].laplace() + q[0], "spawn"),
     (lambda q, rng: copy.copy(rng).laplace() + q[0], "copy"),
-    (lambda q, rng: [x + rng.laplace() for x in q if rng.shuffle(q) is None], "shuffle"),
     (lambda q, rng: q[0] + rng.laplace(scale=-1.0), "scale"),
     (lambda q, rng: q[0] + rng.laplace(scale=math.nan), "scale"),
     (lambda q, rng: (x + rng.laplace() for x in q), "generator"),

@@ -66,20 +66,11 @@ class Sum:
     def __neg__(self) -> Any:
         return self.run.computed("-", ZERO, self.noisy)
 
-    def __pos__(self) -> "Sum":
-        return self
-
     def __abs__(self) -> Any:
         return self if self.run.compared(">=", self.noisy, ZERO) else -self
 
     def __bool__(self) -> bool:
         return self.noisy != ZERO
-
-    def __copy__(self) -> "Sum":
-        return self
-
-    def __deepcopy__(self, memo: object) -> "Sum":
-        return self
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
@@ -90,10 +81,10 @@ class Sum:
 def _operator(word: Any, swapped: bool) -> Callable[[Sum, Any], Any]:
     def method(one: Sum, other: Any) -> Any:
         run, noisy = one.run, one.run.noisy(other)
-        if noisy is None and isinstance(other, FLOAT) and word in ORDERS:  # infinity, or no number
+        if noisy is None and type(other) in (FLOAT, np.float64) and word in ORDERS:  # infinity, or no number
             return ORDERS[word](0.0, other)
         if noisy is None and isinstance(other, Number | np.generic | Sum):
-            raise run.refuse(f"a noisy number beside {type(other).__name__} {other}")
+            raise run.refuse(f"a noisy number beside one of the type {type(other).__name__}")
         if noisy is None:
             return NotImplemented
         left, right = (noisy, one.noisy) if swapped else (one.noisy, noisy)
@@ -115,7 +106,7 @@ for _name, _word in {"add": "+", "sub": "-", "mul": "*", "truediv": "/"}.items()
 for _name, _word in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}.items():
     setattr(Sum, f"__{_name}__", _operator(_word, False))
 ELSE = "float int complex index round trunc floor ceil pow rpow floordiv rfloordiv mod rmod divmod rdivmod"
-for _name in (*ELSE.split(), "repr", "str", "format", "hash", "reduce_ex"):
+for _name in (*ELSE.split(), "pos", "copy", "deepcopy", "repr", "str", "format", "hash", "reduce_ex"):
     setattr(Sum, f"__{_name}__", _refused(_name))
 
 
@@ -123,9 +114,7 @@ class _Laws(Draws):
     """A generator that has the laws of `DRAWS` beside the finite ones; each draw is `drawn(law, scale, loc)`."""
 
     dtype: type = object  # of arrays of draws
-
-    def drawn(self, law: Any, scale: Any, loc: Any) -> Any:
-        raise NotImplementedError
+    drawn: Callable[[Any, Any, Any], Any]
 
     def filled(self, name: str, *given: Any, **named: Any) -> Any:
         places = dict(zip(DRAWS[name], given, strict=False))
@@ -155,6 +144,9 @@ class _Asked(tuple[int, ...]):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Asked) and self.asked == other.asked
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -249,9 +241,7 @@ class _Followed(_Laws, Choices):
     def winner(self, numbers: Sequence[NoisySum], sign: int) -> int:
         """Which of several numbers is the largest, or the smallest: each that can be, in a run of its own."""
         apart = [[(one - other).times(Fraction(sign)) for other in numbers] for one in numbers]
-        if any(
-            each.is_number and each.constant and is_close(each.constant, ZERO.constant) for row in apart for each in row
-        ):
+        if any(each.is_number and 0 < abs(each.constant) <= CLOSE for row in apart for each in row):
             raise self.refuse("numbers so close that only rounding may part them decide")
         can = [
             here
@@ -268,14 +258,18 @@ class _Followed(_Laws, Choices):
 
 
 class _OnNumbers(_Laws, Again):
-    """Makes a run again with numbers: the same picks, and draws from `numbers`, in units of their scales."""
+    """One generator for many runs with numbers, as an audit has it: each makes the picks of a past run again."""
 
     dtype = FLOAT
 
-    def __init__(self, past: PastRun, numbers: Iterable[float], *, last: bool) -> None:
-        picked = tuple(each for each in past.picked if not isinstance(each[0], _Asked))
+    def __init__(self) -> None:
+        super().__init__(PastRun((), (), None), last=False)
+
+    def begin(self, past: PastRun, numbers: Iterable[float], *, last: bool) -> None:
+        """Before a run; `numbers` are its draws, in units of their scales."""
+        seen, picked = self.face, tuple(each for each in past.picked if not isinstance(each[0], _Asked))
         super().__init__(replace(past, picked=picked), last=last)
-        self.numbers, self.draws, self.values = iter(numbers), list[Noise](), list[Fraction]()
+        self.face, self.numbers, self.draws, self.values = seen, iter(numbers), list[Noise](), list[Fraction]()
 
     def drawn(self, law: Any, scale: Any, loc: Any) -> Any:
         if not scale:
@@ -393,10 +387,11 @@ def _paths(call: Call, fresh: Callable[[], Any]) -> list[ConcretePath]:
             break
     else:
         raise OutsideIntegrals(f"the code takes more than {MOST_RUNS} ways")
+    run.close()
     if run.idealised:
         raise OutsideIntegrals("rng.binomial is not followed, as numpy rounds its law")
-    rng, times = np.random.default_rng(0), -(-AGAIN // len(found))
-    return [_confirmed(call, fresh, *each, run, rng, times) for each in found]
+    again, rng, times = _OnNumbers(), np.random.default_rng(0), -(-AGAIN // len(found))
+    return [_confirmed(call, fresh, *each, run, again, rng, times) for each in found]
 
 
 def _ended(call: Call, fresh: Callable[[], Any], run: Any) -> Any:
@@ -421,6 +416,7 @@ def _confirmed(
     path: ConcretePath,
     past: PastRun,
     run: _Followed,
+    again: _OnNumbers,
     rng: np.random.Generator,
     times: int,
 ) -> ConcretePath:
@@ -429,13 +425,12 @@ def _confirmed(
     for time in range(times if inside else 0):
         middle, room = inside or ([], 0.0)
         numbers = middle + room * rng.uniform(-1.0, 1.0, len(middle))
-        again = _OnNumbers(past, numbers.tolist(), last=time % 2 == 1)
+        again.begin(past, numbers.tolist(), last=time % 2 == 1)
         output = _ended(call, fresh, again)
-        met = all(_at(each, again.values) > 0 for each in path.constraints)
-        if path.draws != tuple(again.draws) or not met:
+        if path.draws != tuple(again.draws) or not all(_at(each, again.values) > 0 for each in path.constraints):
             raise OutsideIntegrals(DIFFERS)
         given = _alike((_given_out(output, run),), path.outputs, again.values)
-        if path.kinds not in (None, _kinds(output)):
+        if run.error or path.kinds not in (None, _kinds(output)):
             raise OutsideIntegrals(DIFFERS)
         path = replace(path, outputs=given, kinds=_kinds(output))
     return path
@@ -487,11 +482,6 @@ def _inside(path: ConcretePath) -> tuple[Any, float] | None:
     return None
 
 
-def is_close(one: Fraction, other: Fraction) -> bool:
-    """Whether rounding may have parted two numbers."""
-    return abs(one - other) <= Fraction(CLOSE) * max(Fraction(1), abs(one), abs(other))
-
-
 def _outcomes(name: str, paths: Sequence[ConcretePath], balls: Balls) -> Outcomes:
     """What the paths give out. `answers`, near which outputs are looked at, are the numbers beside the noise."""
     centres = {each.constant for path in paths for each in flat(path.outputs) if isinstance(each, NoisySum)}
@@ -519,8 +509,9 @@ def _check_apart(ours: Outcomes, theirs: Outcomes) -> None:
                 _met(met, (place, number), each)
             if path.kinds is not None and kinds.setdefault(shape(path.outputs), path.kinds) != path.kinds:
                 raise OutsideIntegrals("outputs whose types differ, or the order of whose keys does")
-    for numbers in map(sorted, (*plain.values(), *met.values())):
-        if any(is_close(*pair) for pair in pairwise(numbers)):
+    for values in (*plain.values(), *met.values()):
+        numbers: list[Fraction] = sorted(values)
+        if any(two - one <= Fraction(CLOSE) * max(Fraction(1), abs(one), abs(two)) for one, two in pairwise(numbers)):
             raise OutsideIntegrals("numbers so close that only rounding may part them decide")
 
 

@@ -174,6 +174,11 @@ REFUSED: list[tuple[Function, str]] = [
     (lambda q, rng: rng.spawn(1)[0].laplace() + q[0], "spawn"),
     (lambda q, rng: copy.copy(rng).laplace() + q[0], "copy"),
     (lambda q, rng: q[0] + rng.laplace(scale=-1.0), "scale"),
+    (lambda q, rng: rng.random() < rng.laplace() + q[0], "rounding"),
+    (lambda q, rng: rng.laplace() + q[0] < rng.random(), "noisy number beside"),
+    (lambda q, rng: rng.laplace() * rng.random() + q[0], "noisy number beside"),
+    (lambda q, rng: rng.laplace(scale=rng.random()) + q[0], "was used otherwise"),
+    (lambda q, rng: q[rng.integers(2)] if rng.laplace() > 0 else rng.random(), "an output that is a"),
     (lambda q, rng: q[0] + rng.laplace(scale=math.nan), "scale"),
     (lambda q, rng: (x + rng.laplace() for x in q), "generator"),
     (lambda q, rng: map(rng.laplace, q), "map"),
@@ -220,6 +225,25 @@ def keeps_a_draw() -> Function:
     return run
 
 
+def remembers_the_generator() -> Function:
+    known: dict[int, Any] = {}
+
+    def run(q: float, rng: Any) -> Any:
+        return known.setdefault(id(rng), q + rng.laplace())
+
+    return run
+
+
+def keeps_a_threshold() -> Function:
+    drawn: list[Any] = []
+
+    def run(q: float, rng: Any) -> Any:
+        drawn.append(rng.laplace())
+        return q + rng.laplace() > drawn[0] + 0.0 * drawn[-1]
+
+    return run
+
+
 def changes(after: int) -> Function:
     """Tells its data, or asks another question, after some runs."""
     count = itertools.count()
@@ -243,7 +267,17 @@ def test_data_that_a_run_changes_are_whole_in_the_next() -> None:
     assert data == [1.0]
 
 
-@for_each("function", [keeps_its_answer(), keeps_a_draw(), takes_turns(), changes(1), changes(2), changes(3)])
+@for_each(
+    "function",
+    [
+        keeps_its_answer(),
+        keeps_a_draw(),
+        remembers_the_generator(),
+        keeps_a_threshold(),
+        takes_turns(),
+        *map(changes, (1, 2, 3)),
+    ],
+)
 def test_what_keeps_something_is_refused(function: Function) -> None:
     with pytest.raises((OutsideIntegrals, UnsoundAudit)):
         followed(function, 0.0, 1.0, {})

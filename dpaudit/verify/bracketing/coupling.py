@@ -8,7 +8,7 @@ from dpaudit.account.bracketed import ONE_WAY, bound_text, spent_text
 from dpaudit.claims import Claim, Relation, claim_from_dict
 from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.bounds import Arithmetic, Bracket, Label, UpperBound
+from dpaudit.results.bounds import Arithmetic, Bracket, Label, UpperBound, hair_above
 from dpaudit.verify.bracketing.targets import RECORDS, WAYS, Target, answers_of_pair, form_of, many_answers, words_of
 from dpaudit.verify.checker import Checked, check
 from dpaudit.verify.coupled import Derivation, Way, check_derivation
@@ -54,7 +54,9 @@ def bounds_of(found: Sequence[Derivation], claim: Claim | None, source: str = CO
     scope = f"all inputs ({words_of(adjacency)}; {kind})"
     if least < math.inf:
         yield UpperBound(least, 0.0, Label.PROVED, scope, Arithmetic.REALS, source, shows=shown)
-    epsilon = max(one.epsilon_at(delta) for one in found)
+    ends = {at: max(one.epsilon_at(at) for one in found) for at in (hair_above(delta), delta)}
+    delta = delta if ends[delta] < math.inf else max(ends)  # of a threshold that was rounded
+    epsilon = ends[delta]
     if least == math.inf or epsilon < least and claim is not None and claim.delta:
         yield UpperBound(epsilon, delta, Label.PROVED, scope, Arithmetic.REALS, source, shows=shown)
 

@@ -27,7 +27,6 @@ from dpaudit.verify.coupled.values import (
     ALL,
     CLOCK,
     ME,
-    NEW,
     STILL,
     USER,
     Bound,
@@ -221,8 +220,8 @@ class LoopRules(CallRules):
 
     # --- loops ----------------------------------------------------------------------------------------------------
 
-    def loop(self, node: ast.For, items: Vector) -> None:
-        """A loop over the entries of a dataset."""
+    def loop(self, node: ast.For, items: Vector, more: tuple[tuple[bool, Any], ...] = ()) -> None:
+        """A loop over the entries of a dataset, and `more` that one run alone has."""
         run = self.run
         if self.single is not None and items.most is not None and items.most <= 32:
             for _ in range(items.most):
@@ -242,10 +241,10 @@ class LoopRules(CallRules):
             elif not self.one_turn(node, each):
                 run.block(node.orelse)
                 return
-        if items.extra is not None:
-            second, entry = items.extra
+        if items.changed:
+            run.endless(usual)
+        for second, entry in (*([] if items.extra is None else [items.extra]), *more):
             self.apart(node, MISSING if second else entry, entry if second else MISSING)
-        if items.changed or items.extra is not None:
             run.endless(usual)
         run.block(node.orelse)
 
@@ -326,17 +325,22 @@ class LoopRules(CallRules):
             if run.choose():
                 run.block(node.orelse)
                 return
-            before = run.contents()
-            self.row = next(CLOCK)
-            entry = Record(False, (), rows.regions[run.choose(len(rows.regions))])
+            before, found, paid = run.contents(), self.found_of_all(), len(self.steps)
+            entry = Record(False, (), dict(rows.regions[run.choose(len(rows.regions))]))
             self.apart(node, MISSING if rows.second else entry, entry if rows.second else MISSING)
             run.endless(usual)
-            if self.alike_contents(before, run.contents()):
+            before.pop(id(self.facts))
+            changed = not self.alike_contents(before, run.contents()) or self.found_of_all() != found
+            if not changed and len(self.steps) == paid:
                 run.block(node.orelse)  # as if the row were not there
                 return
         raise run.refusal(
             "rows of a user without a bound", "count the rows of each user, and leave out those beyond a bound"
         )
+
+    def found_of_all(self) -> dict[Any, Any]:
+        """What was found out of the case, but for the keys of single rows."""
+        return {what: found for what, found in self.facts.items() if not isinstance(what, tuple)}
 
     def one_turn(self, node: ast.For, entry: Any) -> bool:
         """A turn of both runs; whether the loop goes on."""
@@ -422,13 +426,14 @@ class LoopRules(CallRules):
             local = "(locals)" in held
             own = {}
             for name in {**one, **two}:
-                old = held.get(name, MISSING)
-                if isinstance(name, Own) and (old is MISSING and not self.facts.get("shared") or isinstance(old, Only)):
+                old, shared = held.get(name, MISSING), self.facts.get(("shared", key, name))
+                added = isinstance(name, Own) and old is MISSING
+                if isinstance(old, Only) or added and not shared and (name in one) is not (name in two):
                     second = old.second if isinstance(old, Only) else name in two
                     own[name] = Only(False, second, (two if second else one)[name])
-            if self.facts.get("shared") and ANY in held and NEW in {**one, **two} and NEW not in held:
-                held = {**held, NEW: held[ANY]}
-                one, two = ({NEW: held[ANY], **each} for each in (one, two))
+                elif added and shared and ANY in held:
+                    held = {**held, name: held[ANY]}
+                    one, two = ({name: held[ANY], **each} for each in (one, two))
             if not local and not held.keys() | own == one.keys() | own == two.keys() | own:
                 raise self.run.refusal("a key that one record adds", "use public keys")
             olds = {name: held.get(name, MISSING) for name in {**held, **one, **two} if name not in own}

@@ -23,6 +23,7 @@ from dpaudit.verify.coupled.values import (
     PairedTruth,
     Record,
     Replaced,
+    Several,
     UnknownValue,
     UserRows,
     Vector,
@@ -219,6 +220,9 @@ class TreeExecutor(Expressions):
         if isinstance(items, Vector):
             if not self.rules.appended(node, items) and not self.rules.winner_loop(node, items):
                 self.rules.loop(node, items)
+            return
+        if isinstance(items, Several):
+            self.rules.loop(node, items.vector, items.more)
             return
         if isinstance(items, UnknownValue):
             self.endless(lambda: self.turn(node, UnknownValue(items.same)))

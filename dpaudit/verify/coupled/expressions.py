@@ -316,7 +316,8 @@ class Expressions(Ways):
             condition = self.truth(value)
             if isinstance(condition, PairedTruth):
                 rest = values[place + 1 :]
-                stop, go = (lambda value=value: value), (lambda rest=rest: self.joint(every, rest))
+                known = not every if isinstance(value, PairedTruth) else value
+                stop, go = (lambda known=known: known), (lambda rest=rest: self.joint(every, rest))
                 return self.either(condition, go if every else stop, stop if every else go)
             if bool(condition) is not every:
                 return value
@@ -476,14 +477,17 @@ class Expressions(Ways):
 
     def apply(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """What a function makes of its arguments."""
-        if isinstance(function, Function) and isinstance(function.node, ast.ClassDef):
-            made = Instance(function.node, {})
-            if any(each.name == "__init__" for each in methods_of(function.node)):
+        node = function.node if isinstance(function, Function) else None
+        if isinstance(node, ast.ClassDef):
+            made = Instance(node, {})
+            if any(each.name == "__init__" for each in methods_of(node)):
                 self.apply(self.attribute(made, "__init__"), args, kwargs)
+            elif args or kwargs:
+                raise RaisedAlike("TypeError")
             return made
-        if isinstance(function, Function) and function.node is not None:
+        if node is not None:
             args = [function.owner, *args] if isinstance(function.owner, Instance) else args
-            return self.call_definition(function.node, args, kwargs, function.frame)
+            return self.call_definition(node, args, kwargs, function.frame)
         if isinstance(function, Function):
             return self.rules.call(self, function, args, kwargs)
         raise self.refusal("a call of what is not known to be a function", "call a function of the module by its name")

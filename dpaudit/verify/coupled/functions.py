@@ -35,6 +35,7 @@ from dpaudit.verify.coupled.values import (
     PairedNumber,
     Record,
     Rest,
+    Several,
     Span,
     UnknownValue,
     Unlisted,
@@ -237,7 +238,7 @@ class CallRules(NumberRules):
         if name in ("index", "count") and not (is_plain(owner) and is_plain(args)):
             return self.by_rule(name, [owner, *args], kwargs)
         if name in PARTS and several:
-            return replace(self.of_keys(owner, PARTS[name]), axis=KeyAxis())
+            return self.of_keys(owner, PARTS[name])
         found = self.run.plain(self.run.plain(getattr, owner, name), *args, **kwargs)
         return self.run.plain(list, found) if isinstance(found, MappingView) else found
 
@@ -259,19 +260,21 @@ class CallRules(NumberRules):
             return made
         return UnknownValue()
 
-    def of_keys(self, owner: dict[Any, Any], part: Callable[[Any, Any], Any]) -> Vector:
+    def of_keys(self, owner: dict[Any, Any], part: Callable[[Any, Any], Any]) -> Vector | Several:
         """The keys of a dictionary that are the data's, and what they lead to; in the data's order (`ordered` not)."""
-        usual, changed, extra = MISSING, [], None
+        usual, changed, extras = MISSING, [], []
         for key, value in owner.items():
             if isinstance(value, Only):
-                extra = value.second, part(key, value.value)
+                extras.append((value.second, part(key, value.value)))
             elif is_same(value):
                 usual = part(key, value) if usual is MISSING else self.join(usual, part(key, value))
             else:
                 changed.append(part(key, value))
         if usual is MISSING:
             usual = part(ANY, changed[0] if changed else PairedNumber())
-        return Vector(usual=usual, changed=tuple(changed), extra=extra, ordered=not changed)
+        first, *more = extras or (None,)
+        found = Vector(usual=usual, changed=tuple(changed), extra=first, ordered=not changed, axis=KeyAxis())
+        return Several(False, found, tuple(more)) if more else found
 
     # --- rules: sizes and places ----------------------------------------------------------------------------------
 
@@ -361,6 +364,8 @@ class CallRules(NumberRules):
             return NotImplemented
         if isinstance(value, dict) and key is None:
             value = self.of_container(value, "keys", [], {})
+        if isinstance(value, Several) and key is None:
+            return replace(value, vector=replace(value.vector, ordered=True))
         if isinstance(value, Vector) and key is None and isinstance(value.axis, KeyAxis):
             return replace(value, ordered=True)
         entries = self.run.items(value)

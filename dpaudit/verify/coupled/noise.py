@@ -78,6 +78,8 @@ class WholeAnswers(NotShown):
 class NoiseLedger:
     """What was spent on one way, step by step; and which noise was looked at, so that it can be undone."""
 
+    single: bool | None = None  # whether only the second run does this, or only the first; None: both
+
     def __init__(self, run: TreeExecutor) -> None:
         self.run = run
         self.steps: list[tuple[int, str, Spending]] = []
@@ -222,7 +224,7 @@ class NoiseLedger:
         """left op right as a noisy number that nothing has looked at, where it is one; else None."""
         if isinstance(op, ast.Mult):
             for one, two in ((left, right), (right, left)):
-                if isinstance(one, FreshNoise) and one.law == "uniform" and isinstance(two, PairedNumber) and two.summed:
+                if isinstance(one, FreshNoise) and one.law == "uniform" and len(weights_of(two)) > 1:
                     self.used(one, "a share")
                     return self.made(FreshNoise("share", ONE, one.line, count=two))
                 if (

@@ -65,7 +65,6 @@ class OperatorRules(NoiseLedger):
     """What Python does with numbers, vectors and truth values that are unknown."""
 
     numbers: set[tuple[Any, ...]]  # parts of records that are used as numbers
-    single: bool | None = None  # whether only the second run does this, or only the first; None: both
     changed_axes: dict[Any, bool]
     facts: dict[Any, Any]
     rows: Any = None
@@ -74,7 +73,6 @@ class OperatorRules(NoiseLedger):
         """Takes it that each row has so many entries; not two numbers."""
         raise NotImplementedError
 
-    row = 0  # of the user whom one run alone has: which it is
     standing: dict[int, Any]  # containers in a vector, of which each stands for many
 
     def numeric(self, value: Any) -> Any:

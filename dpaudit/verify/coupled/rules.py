@@ -15,7 +15,6 @@ import numpy as np
 from dpaudit.verify.coupled.joins import ANY, JoinRules
 from dpaudit.verify.coupled.noise import EntryAxis
 from dpaudit.verify.coupled.values import (
-    NEW,
     STILL,
     DrawnVector,
     EntryIndex,
@@ -33,6 +32,7 @@ from dpaudit.verify.coupled.values import (
     Record,
     Replaced,
     Rest,
+    Several,
     Span,
     UnknownValue,
     Unlisted,
@@ -67,7 +67,7 @@ class ValueRules(JoinRules):
                 raise self.run.refusal(
                     "rows of users in any order", "go over them by one loop that counts the rows of each user"
                 )
-            case Vector() if not value.ordered:
+            case Vector(ordered=False) | Several(vector=Vector(ordered=False)):
                 raise self.run.refusal("keys in the order of the data", "go over sorted(...) of them")
             case Vector():
                 return value
@@ -248,20 +248,29 @@ class ValueRules(JoinRules):
                 if is_plain(key) and not isinstance(key, Own) and self.run.compared(ast.Eq(), index, key) is True:
                     return key
             place = index.region.get(index.path)
-            if place is not None and place.exactly and isinstance(place.value, Own):
+            if place is not None and place.exactly:
                 return place.value
-            own = self.row, index.path
-            if self.facts.setdefault("own key", own) != own:
-                raise self.run.refusal("a second key of one record or user that is no public one", "use public keys")
-            if "shared" not in self.facts:
-                self.facts["shared"] = not self.run.choose()
-            if self.facts["shared"] and NEW not in owner and ANY in owner:
+            own, which = self.own_key(index), ("shared", id(owner))
+            self.kept.append(owner)
+            if (*which, own) not in self.facts:
+                self.facts[*which, own] = not self.run.choose()
+            if self.facts[*which, own] and own not in owner and ANY in owner:
                 value = owner[ANY]  # another record has it too
-                owner[NEW] = replace(value, start=(id(owner), NEW)) if isinstance(value, PairedNumber) else value
-            return NEW
+                owner[own] = replace(value, start=(id(owner), own)) if isinstance(value, PairedNumber) else value
+            return own
         if self.single is not None and isinstance(index, PairedNumber) and isinstance(owner, list | KnownArray):
             return self.one_of(index, len(owner.items if isinstance(owner, KnownArray) else owner))
         return index
+
+    def own_key(self, index: Record) -> Own:
+        """The name of a part of a record that is no public value: one for those that are equal."""
+        which = "own", id(index.region), index.path
+        if which not in self.facts:
+            names = sorted({each for each in self.facts.values() if isinstance(each, Own)})
+            place = self.run.choose(len(names) + 1)
+            self.facts[which] = [*names, Own(f"value {len(names)}")][place]
+            self.kept.append(index.region)
+        return self.facts[which]  # type: ignore[no-any-return]
 
     def adds_somewhere(
         self, owner: Any, index: Any, op: ast.operator, value: ast.expr, start: ast.expr | None = None

@@ -11,7 +11,7 @@ import ast
 import itertools
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from numbers import Real
 from typing import Any, NamedTuple
@@ -247,6 +247,14 @@ class Vector(UnknownValue):
 
 
 @dataclass(frozen=True, eq=False)
+class Several(UnknownValue):
+    """A vector, with further entries that one run alone has: whether the second one, and the entry."""
+
+    vector: Vector = field(default_factory=Vector)
+    more: tuple[tuple[bool, Any], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class EntryIndex(PairedNumber):
     """A place in what is in step with `axis`: of a usual entry, or of the changed one; of a mapping, its key there."""
 
@@ -389,10 +397,10 @@ class NoisyVector:
 
 
 class Own(str):
-    """The user whose rows one run alone has (`ME`), or the value of a record that is no public one (`NEW`)."""
+    """The user whose rows one run alone has (`ME`), or a value of its records that is no public one."""
 
 
-ME, NEW = Own("the user"), Own("the value")
+ME = Own("the user")
 USER = ((0,), ("user",), (".user",))  # where a row may name its user
 
 

@@ -202,11 +202,13 @@ def _written_class(kind: type, known: Mapping[str, object]) -> tuple[str, ast.Cl
     methods = [value for value in vars(kind).values() if type(value) is types.FunctionType]
     try:
         text = "".join(inspect.findsource(methods[0].__code__)[0])
-        (node,) = [each for each in _parsed(text).body if isinstance(each, ast.ClassDef) and each.name == kind.__name__]
+        kinds = [each for each in _parsed(text).body if isinstance(each, ast.ClassDef)]
+        (found,) = [each for each in kinds if each.name == kind.__name__]
     except (OSError, IndexError, ValueError, InvalidSpec) as error:
         raise InvalidSpec(f"the source of {kind.__name__} cannot be read: pass its text") from error
-    text = _lines(text, node)
-    node = _parsed(text).body[0]  # type: ignore[assignment]
+    text = _lines(text, found)
+    node = _parsed(text).body[0]
+    assert isinstance(node, ast.ClassDef)
     _check_class(kind, node, text, known)
     return text, node
 
@@ -362,8 +364,8 @@ def check_runs(function: object, source: ReadSource) -> None:
         if type(value) is not types.FunctionType or value.__globals__ is not known:
             raise InvalidSpec(f"{word}, which {name} calls, is no plain function of its module once that is imported")
         _check_runs(value, helper, source.text)
-    for word, node in source.classes.items():
-        _check_class(known.get(word), node, source.text, known)
+    for word, kind in source.classes.items():
+        _check_class(known.get(word), kind, source.text, known)
     for word, whole in source.modules.items():
         if known.get(word) is not _meant(whole):
             raise InvalidSpec(f"{word} of {name} is not {whole} once its module is imported")
@@ -404,10 +406,10 @@ def _source(head: Written, look: Callable[[str], Meaning]) -> ReadSource:
         for word in sorted(free_names(waiting.pop()) - functions.keys() - classes.keys() - {definition.name}):
             match look(word):
                 case (_, ast.ClassDef() as kind) as written:
-                    classes[word] = written  # type: ignore[assignment]
+                    classes[word] = written
                     waiting += methods_of(kind)
                 case (_, ast.FunctionDef() as helper) as written:
-                    functions[word] = written  # type: ignore[assignment]
+                    functions[word] = written
                     waiting.append(helper)
                 case str(module):
                     modules[word] = module

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 from dpaudit.account.bracketed import upper_text
@@ -345,7 +345,8 @@ def _loss_of(reading: Reading, claim: Claim | None, pair: AdjacentPair, reasons:
     bound = replace(bound, scope=f'the pair "{pair.name}", {bound.scope}')
     yield Bounds((bound,), {bound: len(first)}, notes=(_event(loss),))
     least_delta = functools.partial(pair_delta, reading.program, first, second, reading.parameters)
-    more = Bounds(reasons=reasons).attempt("exact loss at delta", _at_delta(least_delta, claim, bound))
+    at_delta = (Bounds((each,)) for each in _at_delta(least_delta, claim, bound))
+    more = Bounds(reasons=reasons).attempt("exact loss at delta", at_delta)
     yield replace(more, reasons=more.reasons[len(reasons) :])
 
 
@@ -357,18 +358,11 @@ def _followed(target: Target, claim: Claim | None, pair: AdjacentPair, adjacency
     ours, theirs = followed(target.source, *pair.open(), target.parameters, target.name)
     found = loss_between(ours, theirs)
     scope = f'the pair "{pair.name}"; {found.over}'
-    bound = _less_sure(replace(found.upper_bound(), scope=scope, source=f"{target.name} followed on the pair"))
-    yield Bounds((bound,), {bound: None})
-    for more in _at_delta(lambda epsilon: delta_between(ours, theirs, epsilon), claim, bound):
-        sure = _less_sure(more.uppers[0])
+    pure = replace(found.upper_bound(), scope=scope, source=f"{target.name} followed on the pair")
+    for each in chain([pure], _at_delta(lambda epsilon: delta_between(ours, theirs, epsilon), claim, pure)):
+        low, high = (each.epsilon_lower or 0.0) * (1.0 - CLOSE) - CLOSE, each.epsilon_upper * (1.0 + CLOSE) + CLOSE
+        sure = replace(each, epsilon_lower=max(0.0, low), epsilon_upper=high)  # the code's own doubles round
         yield Bounds((sure,), {sure: None})
-
-
-def _less_sure(bound: UpperBound) -> UpperBound:
-    """The bound with room for what the code's own doubles round."""
-    low, high = bound.epsilon_lower or 0.0, bound.epsilon_upper
-    less = low if low == math.inf else max(0.0, low - CLOSE * (low + 1.0))
-    return replace(bound, epsilon_lower=less, epsilon_upper=high + CLOSE * (high + 1.0))
 
 
 def _event(loss: PairLoss) -> str:
@@ -378,7 +372,7 @@ def _event(loss: PairLoss) -> str:
     return f"answers {loss.words}{order}: the output {in_words(way.event)} has the probabilities {chances}"
 
 
-def _at_delta(least_delta: Callable[[float], Enclosure], claim: Claim | None, pure: UpperBound) -> Iterator[Bounds]:
+def _at_delta(least_delta: Callable[[float], Enclosure], claim: Claim | None, pure: UpperBound) -> Iterator[UpperBound]:
     """The epsilon of the pair at the delta of the claim, or one beside it: from bisection, one end on either side."""
     delta = 0.0 if claim is None else claim.delta if isinstance(claim, PureDP | ApproximateDP) else BESIDE
     if not 0.0 < delta < 1.0:
@@ -392,7 +386,7 @@ def _at_delta(least_delta: Callable[[float], Enclosure], claim: Claim | None, pu
     low, high = 0.0, 0.0 if side(0.0) < 0 else min(pure.epsilon_upper, 1.0)
     while high and high < pure.epsilon_upper and (where := side(high)) >= 0:
         if high >= MOST_EPSILON and where > 0:
-            yield Bounds((replace(pure, epsilon_lower=high, delta=delta),))
+            yield replace(pure, epsilon_lower=high, delta=delta)
             return
         if high >= MOST_EPSILON:
             raise InvalidSpec(f"the epsilon at delta {delta:g} cannot be told")
@@ -403,7 +397,7 @@ def _at_delta(least_delta: Callable[[float], Enclosure], claim: Claim | None, pu
         if where == 0:
             break
         low, high = (middle, high) if where > 0 else (low, middle)
-    yield Bounds((replace(pure, epsilon_upper=high, epsilon_lower=low, delta=delta),))
+    yield replace(pure, epsilon_upper=high, epsilon_lower=low, delta=delta)
 
 
 def _with_search(known: Bounds, reading: Reading, claim: Claim | None, adjacency: str, answers: int | None) -> Bounds:

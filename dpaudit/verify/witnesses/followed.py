@@ -136,19 +136,8 @@ for _name in DRAWS:
     setattr(_Laws, _name, functools.partialmethod(_Laws.filled, _name))
 
 
-class _Asked(tuple[int, ...]):
+class _Ways(tuple[int, ...]):
     """What is picked where noise decides: one of some ways, which are no more likely than they are."""
-
-    asked: Any
-    ways: Sequence[Any]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Asked) and self.asked == other.asked
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 class _Followed(_Laws, Choices):
@@ -167,24 +156,14 @@ class _Followed(_Laws, Choices):
         if self.steps > MOST_STEPS:
             raise self.refuse(f"the code draws or chooses by noise more than {MOST_STEPS:,} times")
 
-    def asked(self, asked: Any) -> _Asked | None:
-        """What was asked here before, where it was the same."""
-        before = self._keys[self._at] if self._at < len(self._keys) else None
-        return before if isinstance(before, _Asked) and before.asked == asked else None
-
-    def way(self, asked: Any, ways: Callable[[], Sequence[Any]]) -> Any:
+    def way(self, ways: Sequence[Any]) -> Any:
         """Which of some ways is taken here."""
         self.step()
-        key = self.asked(asked)
-        if key is None:
-            among = ways()
-            key = _Asked((1,) * len(among))
-            key.asked, key.ways = asked, among
-        return key.ways[self.pick(key)]
+        return ways[self.pick(_Ways((1,) * len(ways)))]
 
     def path(self, output: Any) -> ConcretePath:
         """The run that has just ended."""
-        weight = Fraction(*self.mass()) * math.prod(len(key) for key in self._keys if isinstance(key, _Asked))
+        weight = Fraction(*self.mass()) * math.prod(len(key) for key in self._keys if isinstance(key, _Ways))
         released = (_given_out(output, self),)
         return ConcretePath(tuple(self.draws), tuple(self.constraints), released, weight)
 
@@ -221,16 +200,14 @@ class _Followed(_Laws, Choices):
             raise self.refuse(str(error)) from None
 
     def compared(self, word: Any, left: NoisySum, right: NoisySum) -> bool:
-        asked = word, left, right
-        if self.asked(asked) is None:
-            try:
-                ways = compared(word, left, right, None)
-            except OutsideIntegrals as error:
-                raise self.refuse(str(error)) from None
-            for truth, needs in ways:
-                if len(ways) == 1 or needs[0] in self.known:
-                    return truth
-        truth, needs = self.way(asked, lambda: ways)
+        try:
+            ways = compared(word, left, right, None)
+        except OutsideIntegrals as error:
+            raise self.refuse(str(error)) from None
+        for truth, needs in ways:
+            if len(ways) == 1 or needs[0] in self.known:
+                return truth
+        truth, needs = self.way(ways)
         self._need(needs[0])
         return bool(truth)
 
@@ -251,7 +228,7 @@ class _Followed(_Laws, Choices):
         needs = {here: [each for each in apart[here] if each.terms and each not in self.known] for here in can}
         chosen = can[0] if len(can) == 1 else next((here for here in can if not needs[here]), None)
         if chosen is None:
-            chosen = self.way((sign, *numbers), lambda: can)
+            chosen = self.way(can)
         for each in needs[chosen]:
             self._need(each)
         return chosen
@@ -267,7 +244,7 @@ class _OnNumbers(_Laws, Again):
 
     def begin(self, past: PastRun, numbers: Iterable[float], *, last: bool) -> None:
         """Before a run; `numbers` are its draws, in units of their scales."""
-        seen, picked = self.face, tuple(each for each in past.picked if not isinstance(each[0], _Asked))
+        seen, picked = self.face, tuple(each for each in past.picked if not isinstance(each[0], _Ways))
         super().__init__(replace(past, picked=picked), last=last)
         self.face, self.numbers, self.draws, self.values = seen, iter(numbers), list[Noise](), list[Fraction]()
 
@@ -369,71 +346,65 @@ def followed(
     """What a function gives out on either dataset. Raises `OutsideIntegrals` for what is not followed."""
     call, balls = PerRun(function, dict(parameters)).open().call, Balls()
     with no_other_randomness():
-        pair = [_outcomes(name, _paths(call, copier(data)), balls) for data in (first, second)]
-    ours, theirs = pair
+        ours, theirs = (_outcomes(name, _Code(call, copier(data)).paths(), balls) for data in (first, second))
     _check_apart(ours, theirs)
     return ours, theirs
 
 
-def _paths(call: Call, fresh: Callable[[], Any]) -> list[ConcretePath]:
-    """All paths on a dataset, of which `fresh` makes copies."""
-    run, found = _Followed(), list[tuple[ConcretePath, PastRun]]()
-    while len(found) < MOST_RUNS:
-        run.begin()
-        with _words(OURS):
-            output = _ended(call, fresh, run)
-        found.append((run.path(output), run.record(None)))
-        if not run.advance():
-            break
-    else:
-        raise OutsideIntegrals(f"the code takes more than {MOST_RUNS} ways")
-    run.close()
-    if run.idealised:
-        raise OutsideIntegrals("rng.binomial is not followed, as numpy rounds its law")
-    again, rng, times = _OnNumbers(), np.random.default_rng(0), -(-AGAIN // len(found))
-    return [_confirmed(call, fresh, *each, run, again, rng, times) for each in found]
+class _Code:
+    """Code on a dataset, of which `fresh` makes copies."""
 
+    def __init__(self, call: Call, fresh: Callable[[], Any]) -> None:
+        self.call, self.fresh, self.run, self.again = call, fresh, _Followed(), _OnNumbers()
+        self.rng = np.random.default_rng(0)
 
-def _ended(call: Call, fresh: Callable[[], Any], run: Any) -> Any:
-    """What a run gives back, with what stands behind its generator."""
-    left_s()
-    try:
-        output = call(fresh(), run.face)
-    except (OutOfTime, KeyboardInterrupt, MemoryError):
-        raise
-    except BaseException as error:
-        raise OutsideIntegrals(str(run.error or f"it raises {type(error).__name__}: {error}")) from None
-    try:
-        run.end()
-    except DpAuditError as error:
-        raise OutsideIntegrals(str(error)) from None
-    return output
+    def paths(self) -> list[ConcretePath]:
+        """All its paths, confirmed."""
+        run, found = self.run, list[tuple[ConcretePath, PastRun]]()
+        while len(found) < MOST_RUNS:
+            run.begin()
+            with _words(OURS):
+                output = self.ended(run)
+            found.append((run.path(output), run.record(None)))
+            if not run.advance():
+                break
+        else:
+            raise OutsideIntegrals(f"the code takes more than {MOST_RUNS} ways")
+        run.close()
+        if run.idealised:
+            raise OutsideIntegrals("rng.binomial is not followed, as numpy rounds its law")
+        return [self.confirmed(*each, times=-(-AGAIN // len(found))) for each in found]
 
+    def ended(self, behind: Any) -> Any:
+        """What a run gives back, with what stands behind its generator."""
+        left_s()
+        try:
+            output = self.call(self.fresh(), behind.face)
+        except (OutOfTime, KeyboardInterrupt, MemoryError):
+            raise
+        except BaseException as error:
+            raise OutsideIntegrals(str(behind.error or f"it raises {type(error).__name__}: {error}")) from None
+        try:
+            behind.end()
+        except DpAuditError as error:
+            raise OutsideIntegrals(str(error)) from None
+        return output
 
-def _confirmed(
-    call: Call,
-    fresh: Callable[[], Any],
-    path: ConcretePath,
-    past: PastRun,
-    run: _Followed,
-    again: _OnNumbers,
-    rng: np.random.Generator,
-    times: int,
-) -> ConcretePath:
-    """The path with the types of what it gives out, and zeros of its sign, from runs on numbers that take it."""
-    inside = _inside(path)
-    for time in range(times if inside else 0):
-        middle, room = inside or ([], 0.0)
-        numbers = middle + room * rng.uniform(-1.0, 1.0, len(middle))
-        again.begin(past, numbers.tolist(), last=time % 2 == 1)
-        output = _ended(call, fresh, again)
-        if path.draws != tuple(again.draws) or not all(_at(each, again.values) > 0 for each in path.constraints):
-            raise OutsideIntegrals(DIFFERS)
-        given = _alike((_given_out(output, run),), path.outputs, again.values)
-        if run.error or path.kinds not in (None, _kinds(output)):
-            raise OutsideIntegrals(DIFFERS)
-        path = replace(path, outputs=given, kinds=_kinds(output))
-    return path
+    def confirmed(self, path: ConcretePath, past: PastRun, times: int) -> ConcretePath:
+        """The path with the types of what it gives out, and zeros of its sign, from runs on numbers that take it."""
+        inside, again = _inside(path), self.again
+        for time in range(times if inside else 0):
+            middle, room = inside or ([], 0.0)
+            numbers = middle + room * self.rng.uniform(-1.0, 1.0, len(middle))
+            again.begin(past, numbers.tolist(), last=time % 2 == 1)
+            output = self.ended(again)
+            if path.draws != tuple(again.draws) or not all(_at(each, again.values) > 0 for each in path.constraints):
+                raise OutsideIntegrals(DIFFERS)
+            given = _alike((_given_out(output, self.run),), path.outputs, again.values)
+            if self.run.error or path.kinds not in (None, _kinds(output)):
+                raise OutsideIntegrals(DIFFERS)
+            path = replace(path, outputs=given, kinds=_kinds(output))
+        return path
 
 
 def _at(noisy: NoisySum, drawn: Sequence[Fraction]) -> Fraction:

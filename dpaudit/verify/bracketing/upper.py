@@ -54,7 +54,7 @@ from dpaudit.verify.language import expression, read
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.language.source import source_of
 from dpaudit.verify.proof import Proof
-from dpaudit.verify.replay import replay
+from dpaudit.verify.replay import outside, replay
 from dpaudit.verify.witnesses import (
     LENGTHS,
     SHORT,
@@ -357,7 +357,8 @@ def _followed(target: Target, claim: Claim | None, pair: AdjacentPair, adjacency
     pair.check(Relation(adjacency) if adjacency in RECORDS else None if claim is None else claim.relation)
     ours, theirs = followed(target.source, *pair.open(), target.parameters, target.name)
     found = loss_between(ours, theirs)
-    scope = f'the pair "{pair.name}"; {found.over}'
+    unseen = ", ".join(sorted(outside(target.source)))
+    scope = f'the pair "{pair.name}"; {found.over}{f", if nothing is kept or told by {unseen}" if unseen else ""}'
     pure = replace(found.upper_bound(), scope=scope, source=f"{target.name} followed on the pair")
     for each in chain([pure], _at_delta(lambda epsilon: delta_between(ours, theirs, epsilon), claim, pure)):
         low, high = (each.epsilon_lower or 0.0) * (1.0 - CLOSE) - CLOSE, each.epsilon_upper * (1.0 + CLOSE) + CLOSE

@@ -145,7 +145,7 @@ class _Followed(_Laws, Choices):
 
     def __init__(self) -> None:
         super().__init__(MOST_RUNS)
-        self.steps = 0
+        self.steps, self.contests = 0, dict[Any, dict[int, list[NoisySum]]]()
 
     def begin(self) -> None:
         super().begin()
@@ -212,24 +212,26 @@ class _Followed(_Laws, Choices):
         return bool(truth)
 
     def _need(self, positive: NoisySum) -> None:
-        self.constraints.append(positive)
-        self.known.add(positive)
+        if positive not in self.known:
+            self.constraints.append(positive)
+            self.known.add(positive)
 
     def winner(self, numbers: Sequence[NoisySum], sign: int) -> int:
         """Which of several numbers is the largest, or the smallest: each that can be, in a run of its own."""
-        apart = [[(one - other).times(Fraction(sign)) for other in numbers] for one in numbers]
-        if any(each.is_number and 0 < abs(each.constant) <= CLOSE for row in apart for each in row):
-            raise self.refuse("numbers so close that only rounding may part them decide")
-        can = [
-            here
-            for here, row in enumerate(apart)
-            if not any(each.is_number and (each.constant, there) < (0, here) for there, each in enumerate(row))
-        ]
-        needs = {here: [each for each in apart[here] if each.terms and each not in self.known] for here in can}
-        chosen = can[0] if len(can) == 1 else next((here for here in can if not needs[here]), None)
-        if chosen is None:
-            chosen = self.way(can)
-        for each in needs[chosen]:
+        contest = sign, *numbers
+        if contest not in self.contests:
+            apart = [[(one - other).times(Fraction(sign)) for other in numbers] for one in numbers]
+            if any(each.is_number and 0 < abs(each.constant) <= CLOSE for row in apart for each in row):
+                raise self.refuse("numbers so close that only rounding may part them decide")
+            self.contests[contest] = {
+                here: [each for each in row if each.terms]
+                for here, row in enumerate(apart)
+                if not any(each.is_number and (each.constant, there) < (0, here) for there, each in enumerate(row))
+            }
+        can = self.contests[contest]
+        chosen = next((here for here, needs in can.items() if self.known.issuperset(needs)), None)
+        chosen = self.way(list(can)) if chosen is None else chosen
+        for each in can[chosen]:
             self._need(each)
         return chosen
 
@@ -345,9 +347,12 @@ def followed(
 ) -> tuple[Outcomes, Outcomes]:
     """What a function gives out on either dataset. Raises `OutsideIntegrals` for what is not followed."""
     call, balls = PerRun(function, dict(parameters)).open().call, Balls()
-    with no_other_randomness():
-        ours, theirs = (_outcomes(name, _Code(call, copier(data)).paths(), balls) for data in (first, second))
-    _check_apart(ours, theirs)
+    try:
+        with no_other_randomness():
+            ours, theirs = (_outcomes(name, _Code(call, copier(data)).paths(), balls) for data in (first, second))
+        _check_apart(ours, theirs)
+    except OverflowError:
+        raise OutsideIntegrals("noisy numbers beyond doubles") from None
     return ours, theirs
 
 

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import math
 import random
+import time
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -259,6 +260,15 @@ def test_a_pair_of_records_refutes_a_claim_without_runs() -> None:
     found = dpaudit.bracket(total_of, PureDP(1.0), **{**given, "pair": AdjacentPair([1.0, 1.0, 1.0], [0.5])})
     assert not found.refuted
     assert "are not at distance 1 under add_or_remove_one" in str(found)
+
+
+def test_the_scope_names_what_may_keep_or_tell_something() -> None:
+    def total(rows: list[float], rng: Any) -> float:
+        return math.floor(len(rows) + time.time() * 0.0) + rng.laplace()  # type: ignore[no-any-return]
+
+    found = dpaudit.bracket(total, PureDP(0.5), pair=AdjacentPair([0.5, 1.0], [0.5]), runs=0)
+    assert found.refuted
+    assert found.refuting[0].scope.endswith(", if nothing is kept or told by time")
 
 
 def test_of_records_a_pair_of_the_dearest_case_is_followed() -> None:

@@ -388,6 +388,16 @@ def test_where_rounding_may_decide_nothing_is_said(function: Function) -> None:
         followed(function, 0.0, 1.0, {})
 
 
+def test_numbers_beyond_doubles_are_refused() -> None:
+    for function in (
+        lambda q, rng: 10**400 + q + rng.laplace(),
+        lambda q, rng: rng.laplace() < 10**400,
+        lambda q, rng: rng.laplace(scale=1e300) * 2**450 < q,
+    ):
+        with pytest.raises(OutsideIntegrals):
+            followed(function, 0.0, 1.0, {})
+
+
 def endless(q: float, rng: Any) -> Any:
     while (noise := rng.laplace()) <= 0.0:
         pass

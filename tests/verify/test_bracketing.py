@@ -224,7 +224,6 @@ def test_neighbours_may_come_once_and_paths_may_be_raised() -> None:
 @pytest.mark.long
 def test_sparse_as_printed_is_refuted_and_its_loss_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpaudit.verify.bracketing.upper.ANSWERS", 2)
-    monkeypatch.setattr("dpaudit.verify.bracketing.upper.SHORT", (1,))  # few answers: in vain
     monkeypatch.setattr("dpaudit.verify.bracketing.upper.LENGTHS", (12,))
     printed, given = find("sparse.printed_halt").program, {"epsilon": 1.0, "threshold": 0.0, "c": 2}
     found = joined(printed, given, adjacency="all-differ", claim="epsilon", max_time_s=1e4).bracket

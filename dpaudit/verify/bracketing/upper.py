@@ -56,13 +56,10 @@ from dpaudit.verify.language.source import source_of
 from dpaudit.verify.proof import Proof
 from dpaudit.verify.replay import outside, replay
 from dpaudit.verify.witnesses import (
-    LENGTHS,
-    SHORT,
     OutsideIntegrals,
     PairLoss,
     pair_delta,
     pair_loss,
-    refute,
     worst_pair,
 )
 from dpaudit.verify.witnesses.followed import CLOSE, followed
@@ -75,6 +72,9 @@ PART = 0.5  # of the time that is left, for each method: the steps after it get 
 MOST_TIME_S = 1e6  # for one method, where nothing limits it
 BESIDE = 1e-3  # the delta at which the loss of a pair is compared with a claim of another form
 ANSWERS = 5  # of the pair that is looked for, where nothing says how many
+LENGTHS = (10, 20, 40, 80)  # numbers of answers where few refute nothing: a top costs most after many bottoms
+GAIN = 1.01  # more answers that lose less than 1 % more end the search
+MOST_EFFORT = 3_000  # paths followed and integrals asked for at each number, then its search ends
 READING = "reading the source"
 Costed = tuple[Proof, Fraction]  # a proof and the loss that it shows at the parameters
 
@@ -406,32 +406,33 @@ def _with_search(known: Bounds, reading: Reading, claim: Claim | None, adjacency
     program = reading.program
     number = 1 if program.loop is None else answers or ANSWERS
 
-    def of_pair(bound: UpperBound, first: tuple[Fraction, ...], second: tuple[Fraction, ...]) -> Bounds:
-        return Bounds((bound,), {bound: len(first)}, pair=_pair(program, first, second, "the worst pair found"))
-
-    def worst() -> Iterator[Bounds]:
+    def worst(sizes: Sequence[int], claimed: float, effort: float) -> Iterator[Bounds]:
+        """The worst pair of the first number of answers where it loses more than is claimed."""
         check_unit(reading)
-        way = "up" if adjacency == "monotone" else adjacency  # both orders of a pair are compared
-        best = worst_pair(program, way, number, reading.parameters)
-        bound = best.upper_bound()
+        way, lost = "up" if adjacency == "monotone" else adjacency, 0.0  # both orders of a pair are compared
+        for size in sizes:
+            best = worst_pair(program, way, size, reading.parameters, effort=effort)
+            if best.loss.lower > claimed:
+                break
+            if size > ANSWERS and best.loss.lower < GAIN * lost:
+                return
+            lost = best.loss.lower
+        else:
+            return
+        bound, event = best.upper_bound(), Bounds(notes=(_event(best),))
         # all events: long, and no news
-        many = number > ANSWERS and Bracket("", claim, None, (bound,)).refuting
+        many = size > ANSWERS and Bracket("", claim, None, (bound,)).refuting
         if bound.epsilon_upper == math.inf != bound.epsilon_lower and not many:  # only some events were looked at
             with contextlib.suppress(OutsideIntegrals):
                 bound = pair_loss(program, best.first, best.second, reading.parameters).upper_bound()
-        yield of_pair(bound, best.first, best.second) + Bounds(notes=(_event(best),))
+        pair = _pair(program, best.first, best.second, "the worst pair found")
+        yield Bounds((bound,), {bound: len(best.first)}, pair=pair) + event
 
-    def refutation(claim: PureDP) -> Iterator[Bounds]:
-        check_unit(reading)
-        for lengths, each in product((SHORT,) if answers else (SHORT, LENGTHS), WAYS[adjacency]):
-            found = refute(program, each, claim.epsilon, reading.parameters, lengths=lengths)
-            if found is not None:
-                yield of_pair(found.upper_bound(), found.first, found.second)
-                return
-
-    found = known.attempt("exact loss", worst(), PART)
+    found = known.attempt("exact loss", worst((number,), -math.inf, math.inf), PART)
     if isinstance(claim, PureDP) and not Bracket("", claim, None, found.uppers).settled:
-        other = replace(known, reasons=found.reasons).attempt("search for a refutation", refutation(claim), PART)
+        sizes = (1, 2, 3, 4, *(() if answers else LENGTHS)) if program.loop is not None else ()
+        other = replace(known, reasons=found.reasons)
+        other = other.attempt("search for a refutation", worst(sizes, claim.epsilon, MOST_EFFORT), PART)
         found = other if other.pair is not None else replace(found, reasons=other.reasons)
     if found.pair is None:
         first, second = _plain(reading, adjacency, number)

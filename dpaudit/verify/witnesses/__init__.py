@@ -1,6 +1,6 @@
-"""Witnesses: what a program's outputs are worth at concrete answers, and where it breaks its claim.
+"""Witnesses: what a program's outputs are worth at concrete answers, and at which it loses most.
 
-A refutation is a rational pair of answers and an event of outputs whose two enclosures contradict the claim. The search
+A claim is refuted by a rational pair of answers and an event of outputs whose two enclosures contradict it. The search
 tries few answer vectors, few moves, few events, in a fixed order. A vector of answers has two values, x and y, laid out
 in two blocks (or in repeated ones, for programs that start again). A move takes it to a neighbour: everything up or
 down, the two blocks in opposite directions, one answer alone.
@@ -21,7 +21,7 @@ from dpaudit.verify.witnesses.losses import PairLoss, family, log_ratio, loss_be
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes
 from dpaudit.verify.witnesses.outputs import OutputEvent, Pattern, at_least, at_most, has_noisy
 from dpaudit.verify.witnesses.paths import MOST_PATHS, Parameters
-from dpaudit.verify.witnesses.states import OutsideIntegrals, maximum
+from dpaudit.verify.witnesses.states import OutsideIntegrals
 
 Layout = tuple[int, ...]  # per answer: 0 for the first block's value, 1 for the second's
 Move = tuple[int, ...]  # per answer: how far it moves
@@ -122,21 +122,27 @@ class _Place:
 
 
 def worst_pair(
-    program: Program, adjacency: str, answers: int, parameters: Parameters, most: Fraction | float = 2
+    program: Program,
+    adjacency: str,
+    answers: int,
+    parameters: Parameters,
+    most: Fraction | float = 2,
+    effort: float = math.inf,
 ) -> PairLoss:
     """The largest loss found between answers of size at most `most`, with its pair and event.
 
     It is a search: its pair need not be the worst one, but the loss of the pair is exact. Answers have two values on
     the half-integers, laid out in two blocks or in repeated ones; whole blocks move; outputs follow the blocks. The cap
     is part of the question: losses often keep growing with the size of the answers.
-    Where the program has few paths at the pair found, all outputs are computed, and the result says so.
+    Where the program has few paths at the pair found, all outputs are computed, and the result says so; not where an
+    `effort` ends the search: so many paths followed and integrals asked for, the same ones on every machine.
     Raises as `pair_loss` does.
     """
     kind = known_adjacency(adjacency)
     whole = isinstance(answers, int) and not isinstance(answers, bool) and answers >= 1
     if not whole or (program.loop is None and answers != 1):
         raise InvalidSpec(f"answers must be a whole number of at least 1 (1 without a loop), got {answers!r}")
-    search = Climb(program, kind, rationals(parameters), rational("the size of an answer", most))
+    search = Climb(program, kind, rationals(parameters), rational("the size of an answer", most), effort)
     try:
         best = search.best(answers)
     except OutsideIntegrals:
@@ -147,12 +153,14 @@ def worst_pair(
         moves = {move for layout in layouts(answers) for by in (together, alone) for move in by(kind, layout)}
         pairs = ((search.outcomes(start), search.outcomes(moved(start, move))) for move in sorted(moves, reverse=True))
         return max((loss_between(*pair) for pair in pairs), key=lambda pair: pair.loss.lower)
+    if best is None and search.balls.effort > effort:
+        raise OutsideIntegrals(f"no loss of {program.name} was computed with so little effort")
     if best is None:
         size = f"-{search.most} to {search.most}"
         raise InvalidSpec(f"no adjacent datasets with answers from {size} have an output in common: give a pair")
     ours, theirs = (Outcomes(program, each, search.parameters, search.balls, FEW_PATHS) for each in best.pair)
     try:
-        every = ours.is_discrete and theirs.is_discrete and len(ours.paths) <= FEW_PATHS
+        every = effort == math.inf and ours.is_discrete and theirs.is_discrete and len(ours.paths) <= FEW_PATHS
     except OutsideIntegrals:  # too many paths
         every = False
     if every:
@@ -295,55 +303,4 @@ def _event(gives: tuple[Pattern, Pattern], layout: Layout) -> OutputEvent:
     return tuple(patterns)
 
 
-__all__ = ["OutsideIntegrals", "PairLoss", "pair_delta", "pair_loss", "refute", "worst_pair"]
-
-SHORT = (1, 2, 3, 4, 5)  # numbers of answers that are tried
-LENGTHS = (10, 20, 40, 80)  # where few are not enough: a top costs most after many bottoms
-GAIN = 1.01  # more answers that lose less than 1 % more end the search
-MOST_EFFORT = 14_000  # paths followed and integrals asked for, then the search ends: less than five seconds
-EFFORT_AT_LENGTH = 3_000  # the same for many answers, whose integrals take longer
-
-
-def refute(
-    program: Program,
-    adjacency: str,
-    claim_epsilon: Fraction | float,
-    parameters: Parameters,
-    *,
-    most: int = 2,
-    lengths: Sequence[int] = SHORT,
-) -> PairLoss | None:
-    """A pair that loses more than is claimed, by the fewest of some numbers of answers, with its event.
-
-    At each number the worst place is sought, as `worst_pair` does it, with answers up to `most` in size; at `LENGTHS`,
-    threshold programs that start again lose most. Where that takes more than some thousands of integrals the search
-    ends early, after the same ones on every machine. None says nothing of the claim. The one-way adjacencies are
-    refuted by `forward` alone. A claim given as a float is the number that the float is.
-    Raises `OutsideIntegrals` where no event could be computed, `InvalidSpec` for a wrong question.
-    """
-    kind, claim = known_adjacency(adjacency), rational("a claimed epsilon", claim_epsilon)
-    if claim < 0:
-        raise InvalidSpec(f"a claimed epsilon must be at least 0, got {claim_epsilon!r}")
-    for name, size in (("most", most), *(("each of lengths", each) for each in lengths)):
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise InvalidSpec(f"{name} must be a whole number of at least 1, got {size!r}")
-    many = any(each not in SHORT for each in lengths)
-    if program.loop is None or many and maximum(program) is not None:  # a maximum starts no epochs
-        lengths = [each for each in lengths if each == 1]
-    effort = EFFORT_AT_LENGTH if many else MOST_EFFORT
-    search, known = Climb(program, kind, rationals(parameters), Fraction(most), effort), 0.0
-    try:
-        for place in map(search.best, lengths):
-            if place is None:
-                break
-            ours, theirs = map(search.outcomes, place.pair)
-            found = loss_between(ours, theirs, [place.event])
-            if (found.worst if kind in SYMMETRIC else found.forward).at_event.lower > claim:
-                return found
-            if search.balls.effort > effort or many and search.loss(place) < GAIN * known:
-                break
-            known = search.loss(place)
-    except OutsideIntegrals:
-        if not many and max(search.losses.values(), default=-math.inf) == -math.inf:
-            raise
-    return None
+__all__ = ["OutsideIntegrals", "PairLoss", "pair_delta", "pair_loss", "worst_pair"]

@@ -209,7 +209,6 @@ def _ways(source: ReadSource, parameters: Mapping[str, Any], case: NeighbourCase
         run, given = TreeExecutor(source), copy.deepcopy(dict(parameters))
         run.rules = rules = LoopRules(run)
         run.script = script
-        rules.changed_axes.update(case.axes)
         rules.numbers = case.numbers
         try:
             output = rules.look(

@@ -10,7 +10,6 @@ are apart since.
 from __future__ import annotations
 
 import ast
-import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -22,15 +21,16 @@ from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.expressions import MISSING
 from dpaudit.verify.coupled.functions import CallRules
 from dpaudit.verify.coupled.joins import ANY
-from dpaudit.verify.coupled.noise import EntryAxis, Rng
+from dpaudit.verify.coupled.noise import Rng
+from dpaudit.verify.coupled.templates import names_in, seen_in
 from dpaudit.verify.coupled.values import (
     ALL,
-    CLOCK,
+    AT_LEAST_0,
     ME,
     STILL,
     USER,
+    Axis,
     Bound,
-    EntryIndex,
     FreshNoise,
     Keyed,
     KnownArray,
@@ -52,7 +52,6 @@ from dpaudit.verify.coupled.values import (
     is_number,
     is_same,
     number_of,
-    of_itself,
     parts,
 )
 from dpaudit.verify.coupled.ways import Contents, Left, NotShown
@@ -62,19 +61,14 @@ MOVES = {"all-differ": (UP | DOWN,), "one-differs": (UP, DOWN), "up": (UP,), "do
 RECORDS = ("add_or_remove_one", "replace_one", "add_or_remove_user")
 MOST_CASES = 5_000
 Region = Mapping[tuple[Any, ...], Place]
+APPENDED = "for T in OVER:\n    v_.append(MADE)"
+COINS = "while R.random() < P:\n    k_ += 1"
+WINNER = [
+    f"for i_, X in enumerate(OVER):\n    y_ = MADE\n    if {test}:\n        {kept}"
+    for test in ("y_ > b_", "FIRST or y_ > b_")
+    for kept in ("b_ = y_; w_ = i_", "w_ = i_; b_ = y_", "b_, w_ = y_, i_", "w_, b_ = i_, y_")
+]
 MOST_ROWS = 16  # of a user, where the code bounds their number
-
-
-class DataAxis(EntryAxis):
-    """Names the places of a dataset that is not empty."""
-
-    filled = True
-
-
-class RowAxis(EntryAxis):
-    """Names the length of each row of a table: a number once one was used for it."""
-
-    number: int | None = None
 
 
 class LoopRules(CallRules):
@@ -82,7 +76,7 @@ class LoopRules(CallRules):
 
     def __init__(self, run: TreeExecutor) -> None:
         super().__init__(run)
-        self.rows, self.changed_axes, self.ones, self.standing = RowAxis(), {}, set[int](), {}
+        self.rows, self.ones, self.standing = Axis(), set[int](), {}
         self.marks: dict[Any, PairedNumber] = {}  # of each variable: what it is at the start of a turn of one run alone
         self.facts: dict[Any, Any] = {}  # what was found out of the case on the way, undone with all else
         self.numbers = set[tuple[Any, ...]]()
@@ -97,7 +91,7 @@ class LoopRules(CallRules):
 
         def made(entry: Any) -> Any:
             nonlocal perhaps
-            run.assign(generator.target, entry)
+            run.assign(generator.target, copied(entry))
             for test in generator.ifs:
                 condition = run.truth(run.value(test))
                 if isinstance(condition, PairedTruth):
@@ -110,41 +104,26 @@ class LoopRules(CallRules):
             return element()
 
         before, clock = run.contents(), self.clock
-        usual = self.many(lambda: self.check_own(self.of_entry(made, items.usual, items), clock))
-        changed = [
-            self.check_own(self.both(lambda one: self.of_entry(made, one, items), each), clock)
-            for each in items.changed
-        ]
-        changed = [self.perhaps(each) for each in changed] if perhaps else changed
-        extra = items.extra
-        if extra is not None:
-            extra = extra[0], self.alone(extra[0], lambda: made(items.extra[1]))  # type: ignore[index]
+        found = self.each(items, lambda entry: self.check_own(made(entry), clock))
         before.pop(id(self.facts))
         if not self.untouched_contents(before, run.contents()):
             raise run.refusal("a comprehension that changes something", "write it as a loop")
-        for each in changed:
-            if isinstance(each, Replaced) and MISSING in (each.first, each.second):
-                if extra is None and not (each.first is MISSING and each.second is MISSING):
-                    extra = (each.first is MISSING, each.second if each.first is MISSING else each.first)
-                elif each.first is not MISSING or each.second is not MISSING:
-                    raise run.refusal("such a selection", "select in one place")
-        changed = [
-            each
-            for each in changed
-            if each is not MISSING and not (isinstance(each, Replaced) and MISSING in (each.first, each.second))
-        ]
-        if extra is not None and extra[1] is MISSING:
-            extra = None
-        if usual is MISSING:
-            usual = (
-                PairedNumber(True, STILL, STILL, True)
-                if not changed and extra is None
-                else self.like([*changed, *(extra or ())[1:]][0])
-            )
-        axis = items.axis if not generator.ifs else EntryAxis()
-        self.changed_axes[axis] = bool(changed)
-        self.stand([usual, *changed, *(extra or ())[1:]])
-        return Vector(usual=usual, changed=tuple(changed), extra=extra, axis=axis, most=items.most)
+        extras = [] if found.extra is None or found.extra[1] is MISSING else [found.extra]
+        changed = []
+        for each in found.changed:
+            first, second = (each.first, each.second) if isinstance(each, Replaced) else (each, each)
+            if first is not MISSING and second is not MISSING:
+                changed.append(self.perhaps(each) if perhaps else each)
+            elif first is not second:
+                extras.append((first is MISSING, second if first is MISSING else first))
+        none = found.usual is MISSING
+        if len(extras) > 1 or none and (changed or extras):
+            raise run.refusal("such a selection", "select in one place")
+        usual = PairedNumber(True, STILL, STILL, True) if none else found.usual
+        axis = items.axis if not generator.ifs else Axis(len(changed))
+        result = Vector(usual=usual, changed=tuple(changed), extra=extras[0] if extras else None, axis=axis)
+        self.stand(parts(result))
+        return result
 
     def perhaps(self, value: Any) -> Any:
         """An entry that changes, where it is not known whether it is there."""
@@ -163,11 +142,6 @@ class LoopRules(CallRules):
                 self.standing[id(each)] = each
             self.stand(each)
 
-    def of_entry(self, made: Callable[[Any], Any], entry: Any, vector: Vector) -> Any:
-        """What is made of an entry, by names that are its own; what is taken from it is not that of other entries."""
-        since = next(CLOCK)
-        return of_itself(made(replace(entry, entry_of=vector) if type(entry) is PairedNumber else copied(entry)), since)
-
     def of_any(self, generator: ast.comprehension, items: UnknownValue, element: Callable[[], Any]) -> Any:
         """A comprehension over entries of which nothing is known."""
         run, before = self.run, self.run.contents()
@@ -183,53 +157,28 @@ class LoopRules(CallRules):
             raise run.refusal("a comprehension over what is not known", "write it over public or noisy values")
         return UnknownValue()
 
-    def like(self, value: Any) -> Any:
-        """An entry that both runs have, of the same kind as another."""
-        number = number_of(self.numeric(value))
-        return PairedNumber(True, number.span, whole=number.whole) if number is not None else UnknownValue()
-
     def appended(self, node: ast.For, items: Vector) -> bool:
         """Whether a loop only appends one value a turn to a new list: that is a comprehension."""
-        match node:
-            case ast.For(
-                target=ast.Name() | ast.Tuple(),
-                body=[
-                    ast.Expr(
-                        value=ast.Call(
-                            func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[made], keywords=[]
-                        )
-                    )
-                ],
-                orelse=[],
-            ):
-                pass
-            case _:
-                return False
-        run = self.run
-        target = run.frame.get(name)
-        if name in {each.id for each in ast.walk(made) if isinstance(each, ast.Name)}:
+        seen, run = seen_in(node, APPENDED), self.run
+        if seen is None or seen["v_"] in names_in(seen["MADE"]) or run.frame.get(seen["v_"]) != []:
             return False
-        if target != [] or sum(each is target for frame in run.frames for each in frame.values()) != 1:
+        if run.names_of(run.frame[seen["v_"]]) != 1:
             return False
-        generator = ast.comprehension(target=node.target, iter=node.iter, ifs=[], is_async=0)
-        run.frame[name] = self.comprehension(generator, items, lambda: run.value(made))
-        for each in ast.walk(node.target):
-            if isinstance(each, ast.Name):
-                run.frame[each.id] = UnknownValue(False)
+        run.frame[seen["v_"]] = self.made_of_each(node, seen["MADE"], items)
         return True
+
+    def made_of_each(self, node: ast.For, made: ast.expr, items: Vector) -> Any:
+        """What an expression is for each entry that a loop goes over; what the names of the entry are then is left."""
+        generator = ast.comprehension(target=node.target, iter=node.iter, ifs=[], is_async=0)
+        found = self.run.comprehension(ast.ListComp(made, [generator]), items)
+        self.run.frame.update(dict.fromkeys(names_in(node.target), UnknownValue(False)))
+        return found
 
     # --- loops ----------------------------------------------------------------------------------------------------
 
     def loop(self, node: ast.For, items: Vector, more: tuple[tuple[bool, Any], ...] = ()) -> None:
         """A loop over the entries of a dataset, and `more` that one run alone has."""
         run = self.run
-        if self.single is not None and items.most is not None and items.most <= 32:
-            for _ in range(items.most):
-                if run.choose():
-                    break
-                if not self.one_turn(node, copied(items.usual)):
-                    return
-            return
 
         def usual() -> None:
             run.turn(node, copied(items.usual))
@@ -249,68 +198,21 @@ class LoopRules(CallRules):
         run.block(node.orelse)
 
     def winner_loop(self, node: ast.For, items: Vector) -> bool:
-        """Whether a loop only keeps the place of the largest noisy value: `if i == 0 or y > best: best, w = y, i`."""
-        match node:
-            case ast.For(
-                target=ast.Tuple(elts=[ast.Name(id=index), _]),
-                body=[ast.Assign(targets=[ast.Name(id=noisy)], value=made), ast.If(test=test, body=kept, orelse=[])],
-                orelse=[],
-            ):
-                pass
-            case _:
-                return False
-        run = self.run
-        given = {ast.unparse(each) for each in kept} if len(kept) == 2 else {"; ".join(map(ast.unparse, kept))}
-        compares = [each for each in ast.walk(test) if isinstance(each, ast.Compare)]
-        bests = [
-            each.comparators[0].id
-            for each in compares
-            if isinstance(each.comparators[0], ast.Name) and ast.unparse(each) == f"{noisy} > {each.comparators[0].id}"
-        ]
-        over = ast.unparse(node.iter)
-        plain = (
-            isinstance(node.iter, ast.Call)
-            and len(node.iter.args) == 1
-            and over == f"enumerate({ast.unparse(node.iter.args[0])})"
-        )
-        if len(bests) != 1 or items.extra is not None or not plain:
+        """Whether a loop only keeps the place of the largest noisy value."""
+        seen, run = seen_in(node, *WINNER), self.run
+        if seen is None or items.extra is not None:
             return False
-        best = bests[0]
-        if {noisy, best} & {each.id for each in ast.walk(made) if isinstance(each, ast.Name)}:
-            return False
+        index, noisy, best, winner = names = [seen[name] for name in ("i_", "y_", "b_", "w_")]
+        begun = "FIRST" in seen and ast.unparse(seen["FIRST"]) in (f"{index} == 0", f"{best} is None")
         start = run.frame.get(best, MISSING)
-        first = {f"{index} == 0 or {noisy} > {best}", f"{best} is None or {noisy} > {best}", f"{noisy} > {best}"}
-        begun = ast.unparse(test) in first and ("== 0" in ast.unparse(test) or start is None or start == -math.inf)
-        winners = {
-            name
-            for name in {*run.frame, index}
-            if given
-            in (
-                {f"{best} = {noisy}", f"{name} = {index}"},
-                {f"{name}, {best} = ({index}, {noisy})"},
-                {f"{best}, {name} = ({noisy}, {index})"},
-            )
-        }
-        if (
-            not begun
-            or len(winners) != 1
-            or winners & {each.id for each in ast.walk(made) if isinstance(each, ast.Name)}
-        ):
+        if not begun and start != -math.inf or begun and "None" in ast.unparse(seen["FIRST"]) and start is not None:
             return False
-        entries, clock = [], self.clock
-
-        def noise(entry: Any) -> Any:
-            run.assign(node.target, entry)
-            return run.value(made)
-
-        for each in (items.usual, *items.changed):
-            of_one = functools.partial(self.of_entry, noise, each, items)
-            entries.append(self.check_own(self.many(of_one), clock))
-        if not self.largest(entries):
+        if len({*names}) < len(names) or {*names} & names_in(seen["X"]) or {*names[1:]} & names_in(seen["MADE"]):
             return False
-        run.frame[winners.pop()] = EntryIndex(True, Span(Fraction(0), math.inf), whole=True)
-        for name in (noisy, best, *(n.id for n in ast.walk(node.target) if isinstance(n, ast.Name))):
-            run.frame[name] = UnknownValue(False)
+        if not self.largest([*parts(self.made_of_each(node, seen["MADE"], items))]):
+            return False
+        won = PairedNumber(True, AT_LEAST_0, whole=True)
+        run.frame.update({noisy: UnknownValue(False), best: UnknownValue(False), winner: won})
         return True
 
     def rows_of_users(self, node: ast.For, rows: UserRows) -> None:
@@ -407,12 +309,11 @@ class LoopRules(CallRules):
             token = (key, slot)
             if isinstance(value, Only):
                 return value.value if value.second is second else value
-            if isinstance(value, NormedVector):
-                return replace(value, start=token, added=Fraction(0))
-            if type(value) is not PairedNumber:
+            number = value.number if isinstance(value, NormedVector) else value
+            if type(number) is not PairedNumber:
                 return value  # what no turn changes is known, or is no number
-            found = self.marks[token] = PairedNumber(True, value.span, whole=value.whole, start=token)
-            return found
+            found = self.marks[token] = PairedNumber(True, number.span, whole=number.whole, start=token)
+            return found if number is value else replace(value, number=found)
 
         if isinstance(held, dict):
             return {name: mark(name, value) for name, value in held.items()}
@@ -455,19 +356,15 @@ class LoopRules(CallRules):
         one, two = (old if self.untouched(each, token) else each for each in (one, two))
         if one is old and two is old:
             return old
-        if isinstance(old, NormedVector | KnownArray) and (
-            isinstance(one, NormedVector) or isinstance(two, NormedVector)
-        ):
-            far = [
-                each.added
-                if isinstance(each, NormedVector) and each.start == token
-                else Fraction(0)
-                if each is old
-                else math.inf
-                for each in (one, two)
-            ]
-            before = old.moved_2 if isinstance(old, NormedVector) else Fraction(0)
-            return NormedVector(False, math.inf, math.inf, before + far[0] + far[1], self.rows)
+        if isinstance(old, NormedVector | KnownArray) and any(isinstance(each, NormedVector) for each in (one, two)):
+            return self.lifted(
+                lambda was, a, b: self.moved_value(
+                    token, was, was if one is old else a, was if two is old else b, local
+                ),
+                old,
+                one,
+                two,
+            )
         was = number_of(old) if not isinstance(old, bool) else None
         sides = [number_of(each) if each is not old else was for each in (one, two)]
         if None in sides or (was is None and old is not MISSING):
@@ -488,37 +385,25 @@ class LoopRules(CallRules):
 
     def untouched(self, value: Any, token: Any) -> bool:
         """Whether a variable is what it was before the turn: the very one, as 0 and 0.0 are told apart."""
-        if isinstance(value, NormedVector):
-            return bool(value.start == token and value.added == 0)
-        return value is not MISSING and value is self.marks.get(token)
+        number = value.number if isinstance(value, NormedVector) else value
+        return number is not MISSING and number is self.marks.get(token)
 
     # --- samplers ---------------------------------------------------------------------------------------------------
 
     def coin_loop(self, node: ast.While) -> bool:
         """`while rng.random() < p: k += 1` draws k from a geometric law."""
-        match node:
-            case ast.While(
-                test=ast.Compare(
-                    left=ast.Call(func=ast.Attribute(value=rng, attr="random"), args=[], keywords=[]),
-                    ops=[ast.Lt()],
-                    comparators=[p],
-                ),
-                body=[ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=ast.Constant(value=1))],
-            ):
-                pass
-            case _:
-                return False
-        run = self.run
-        for each in ast.walk(p):
-            calls = isinstance(each, ast.Call) and not (
-                isinstance(each.func, ast.Attribute)
-                and isinstance(each.func.value, ast.Name)
-                and each.func.value.id in run.source.modules
-            )
-            if isinstance(each, ast.Name) and each.id == name or isinstance(each, ast.Lambda | ast.NamedExpr) or calls:
-                return False
+        seen, run = seen_in(node, COINS), self.run
+        if seen is None:
+            return False
+        name, p, modules = seen["k_"], seen["P"], run.source.modules
+        calls = [each for each in ast.walk(p) if isinstance(each, ast.Call)]
+        own = any(not isinstance(each.func, ast.Attribute) or not names_in(each.func) <= {*modules} for each in calls)
+        if own or name in names_in(p) or any(isinstance(each, ast.Lambda | ast.NamedExpr) for each in ast.walk(p)):
+            return False
         chance, start = run.value(p), run.frame.get(name)
-        if type(run.value(rng)) is not Rng or type(start) is not int or not is_number(chance) or not 0 < chance < 1:
+        if type(start) is not int or type(run.value(seen["R"])) is not Rng:
+            return False
+        if not is_number(chance) or not 0 < chance < 1:
             return False
         drawn = self.made(FreshNoise("geometric", fraction_of(chance), run.line))
         run.frame[name] = self.made(Noisy(start - 1, ((Fraction(1), drawn),)))
@@ -548,7 +433,6 @@ class NeighbourCase:
 
     words: str
     data: Any
-    axes: Mapping[Any, bool] = field(default_factory=dict)
     regions: tuple[Region | None, Region | None, Region] | None = None
     numbers: set[tuple[Any, ...]] = field(default_factory=set)
 
@@ -561,7 +445,7 @@ def cases(
         yield from _of_answers(adjacency, kind, answers, whole)
         return
     regions = list(_regions(points))
-    axis = DataAxis() if adjacency == "replace_one" else EntryAxis()
+    axis = Axis(1, True) if adjacency == "replace_one" else Axis()
     usual: Any = Record()
     if adjacency == "add_or_remove_user" and kind != "a mapping":
         named = {path: Place(True, ME) for path in USER}
@@ -572,25 +456,23 @@ def cases(
         )
         return
     if adjacency == "add_or_remove_user":
-        usual = Vector(usual=Record(), axis=EntryAxis())
+        usual = Vector(usual=Record(), axis=Axis())
     if adjacency == "replace_one":
         for one, two in itertools.product(regions, repeat=2):
             changed = Replaced(False, Record(False, (), one), Record(False, (), two))
             both = Vector(usual=usual, changed=(changed,), axis=axis)
             held = Keyed(vector=both) if kind == "a mapping" else both
-            yield NeighbourCase(
-                f"{_shown(one)} in the place of {_shown(two)}", held, {axis: True}, (one, two, regions[0])
-            )
+            yield NeighbourCase(f"{_shown(one)} in the place of {_shown(two)}", held, (one, two, regions[0]))
         return
     for region, second in itertools.product(regions, (True, False)):
         entry: Any = Record(False, (), region)
         if adjacency == "add_or_remove_user":
-            entry = Vector(usual=Record(False, (), region), axis=EntryAxis())
+            entry = Vector(usual=Record(False, (), region), axis=Axis())
         vector = Vector(usual=usual, extra=(second, entry), axis=axis)
         data = Keyed(vector=vector) if kind == "a mapping" else vector
         common = next((each for each in regions if each is not region), region)
         sides = (None, region, common) if second else (region, None, common)
-        yield NeighbourCase(f"{_shown(region)} {'added' if second else 'removed'}", data, {}, sides)
+        yield NeighbourCase(f"{_shown(region)} {'added' if second else 'removed'}", data, sides)
 
 
 def _of_answers(adjacency: str, kind: str, answers: int | None, whole: bool) -> Iterator[NeighbourCase]:
@@ -610,10 +492,10 @@ def _of_answers(adjacency: str, kind: str, answers: int | None, whole: bool) -> 
         elif answers is not None:
             yield NeighbourCase(words, KnownArray([replace(moved) for _ in range(answers)], kind="L"))
         else:
-            axis = DataAxis()
             one = adjacency == "one-differs"
+            axis = Axis(int(one), True)
             vector = Vector(usual=still if one else moved, changed=(moved,) if one else (), axis=axis, array=None)
-            yield NeighbourCase(words, Keyed(vector=vector) if kind == "a mapping" else vector, {axis: one})
+            yield NeighbourCase(words, Keyed(vector=vector) if kind == "a mapping" else vector)
 
 
 def _regions(points: Mapping[tuple[Any, ...], set[Any]]) -> Iterator[dict[tuple[Any, ...], Place]]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.verify.coupled.expressions import Expressions
+from dpaudit.verify.coupled.templates import seen_in
 from dpaudit.verify.coupled.values import (
     Function,
     Instance,
@@ -33,6 +34,7 @@ from dpaudit.verify.coupled.values import (
 )
 from dpaudit.verify.coupled.ways import End, Left, NotShown, RaisedAlike
 
+COUNTED = "c_[K] = c_.get(K, START) + MORE"
 MOST_TURNS = 10_000  # of a loop whose condition is known
 UNROLLED = 48  # turns of a loop that noise ends
 WIDENED = 3  # turns after which a number that still grows is taken to be anything
@@ -51,18 +53,12 @@ class TreeExecutor(Expressions):
     def statement(self, node: ast.stmt) -> None:
         """Executes a statement."""
         match node:
-            case ast.Assign(
-                targets=[ast.Subscript(value=ast.Name() as owner, slice=index)],
-                value=ast.BinOp(
-                    left=ast.Call(
-                        func=ast.Attribute(value=ast.Name() as same, attr="get"), args=[key, start], keywords=[]
-                    ),
-                    op=ast.Add() as op,
-                    right=more,
-                ),
-            ) if ast.dump(owner) == ast.dump(same) and ast.dump(index) == ast.dump(key):
-                container, place = self.value(owner), self.value(index)  # c[k] = c.get(k, start) + more
-                if not isinstance(container, dict) or not self.rules.adds_somewhere(container, place, op, more, start):
+            case ast.Assign() if seen := seen_in(node, COUNTED):
+                container, place = self.name(seen["c_"]), self.value(seen["K"])
+                more, start = seen["MORE"], seen["START"]
+                if not isinstance(container, dict) or not self.rules.adds_somewhere(
+                    container, place, ast.Add(), more, start
+                ):
                     self.store(container, place, self.value(node.value))
             case ast.Assign(targets=targets, value=value):
                 result = self.value(value)

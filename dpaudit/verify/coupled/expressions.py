@@ -192,14 +192,10 @@ class Expressions(Ways):
             case ast.Lambda():
                 return Function("lambda", node, self.frame)
             case ast.JoinedStr(values=values):
-                found = [
-                    self.value(v.value) for each in values for v in ast.walk(each) if isinstance(v, ast.FormattedValue)
-                ]
-                return self.rules.text(found) if not is_plain(found) else self.formatted(node)
-            case ast.NamedExpr(target=target, value=value):
-                found = self.value(value)
-                self.assign(target, found)
-                return found
+                inside = [part for each in values for part in ast.walk(each) if isinstance(part, ast.FormattedValue)]
+                if not is_same(self.rules.look([self.value(part.value) for part in inside])):
+                    raise self.refusal("data in a text", "add noise first")
+                return UnknownValue()
         raise self.refusal(f"`{ast.unparse(node)}`", "write the mechanism without it")
 
     def name(self, name: str) -> Any:
@@ -387,14 +383,12 @@ class Expressions(Ways):
         """A set."""
         return {self.key(value) for value in values}
 
-    def formatted(self, node: ast.JoinedStr) -> str:
-        """A text with plain values in it."""
-        raise self.refusal("a formatted text", "return its parts")
-
-    def comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp) -> Any:
-        """A list, set or dictionary; over the entries of a dataset a `Vector`."""
+    def comprehension(
+        self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp, over: Any = None
+    ) -> Any:
+        """A list, set or dictionary; over the entries of a dataset, or of `over` where it is known, a `Vector`."""
         names = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
-        first = self.value(node.generators[0].iter)
+        first = self.value(node.generators[0].iter) if over is None else over
         lazy = isinstance(node, ast.GeneratorExp)
         before = self.contents() if lazy else {}
         self.frames.append({"(outer)": self.frame, "(locals)": frozenset(names)})
@@ -568,7 +562,7 @@ def names_given(function: ast.AST) -> Iterator[str]:
                 pass
             case ast.Tuple(elts=given) | ast.List(elts=given) | ast.Dict(values=given):
                 pass
-            case ast.NamedExpr(value=value) | ast.AnnAssign(value=ast.Name() as value):
+            case ast.AnnAssign(value=ast.Name() as value):
                 given = [value]
             case _:
                 continue

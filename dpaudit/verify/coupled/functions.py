@@ -17,11 +17,12 @@ from dpaudit.verify.coupled import arithmetic
 from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.expressions import MISSING, TOTAL
 from dpaudit.verify.coupled.joins import ANY
-from dpaudit.verify.coupled.noise import EntryAxis, Rng
+from dpaudit.verify.coupled.noise import Rng
 from dpaudit.verify.coupled.numeric import NumberRules
 from dpaudit.verify.coupled.values import (
     AT_LEAST_0,
     STILL,
+    Axis,
     EntryIndex,
     FreshNoise,
     Function,
@@ -90,10 +91,6 @@ PARTS: dict[str, Callable[[Any, Any], Any]] = {
     "keys": lambda key, value: key,
     "values": lambda key, value: value,
 }
-
-
-class KeyAxis(EntryAxis):
-    """Names the keys of a dictionary."""
 
 
 class CallRules(NumberRules):
@@ -210,7 +207,7 @@ class CallRules(NumberRules):
         if isinstance(owner, Keyed) and name in PARTS:
             vector, keys = owner.vector, self.indices(owner.vector)
             assert vector is not None
-            return {"keys": keys, "values": vector}.get(name) or self.paired(PARTS[name], keys, vector)
+            return {"keys": keys, "values": vector}.get(name) or self.each(keys, PARTS[name], vector, fresh=True)
         if isinstance(owner, Record) and name == "get" and args and is_plain(args[0]):
             return replace(owner, path=(*owner.path, args[0]))
         return self.by_rule(name, [owner, *args], kwargs)
@@ -273,7 +270,8 @@ class CallRules(NumberRules):
         if usual is MISSING:
             usual = part(ANY, changed[0] if changed else PairedNumber())
         first, *more = extras or (None,)
-        found = Vector(usual=usual, changed=tuple(changed), extra=first, ordered=not changed, axis=KeyAxis())
+        axis = Axis(len(changed), keys=True)
+        found = Vector(usual=usual, changed=tuple(changed), extra=first, axis=axis, ordered=not changed)
         return Several(False, found, tuple(more)) if more else found
 
     # --- rules: sizes and places ----------------------------------------------------------------------------------
@@ -299,17 +297,23 @@ class CallRules(NumberRules):
         return NotImplemented
 
     def _range_of(self, length: Any) -> Any:
-        if not isinstance(length, PairedNumber) or length.axis is None:
+        axis = length.axis if isinstance(length, PairedNumber) else None
+        if axis is None or axis.changed > 1:
             return NotImplemented
         extra = None if length.same else (length.moved.low > 0, PairedNumber(whole=True))
         moved = STILL if extra is None else arithmetic.UNIT
-        index = EntryIndex(True, AT_LEAST_0, moved, True, axis=length.axis)
-        changed = (replace(index, of_changed=True),) if self.changed_axes.get(length.axis, False) else ()
-        return Vector(usual=index, changed=changed, extra=extra, axis=length.axis)
+        index = EntryIndex(True, AT_LEAST_0, moved, True, axis=axis)
+        return Vector(usual=index, changed=(replace(index, of_changed=True),) * axis.changed, extra=extra, axis=axis)
 
     def beside_each(self, length: PairedNumber, make: Callable[[], Any]) -> Vector:
         """Something new for each entry that a length counts."""
-        return self.each(self._range_of(length), lambda _: make(), array=True, fresh=True)
+
+        def own(_: Any) -> Any:
+            noise = make()
+            self.own.add(id(noise))
+            return noise
+
+        return self.each(self._range_of(length), own, array=True, fresh=True)
 
     def _enumerate_of(self, value: Any, start: Any = 0) -> Any:
         found = self.run.items(value)
@@ -320,7 +324,7 @@ class CallRules(NumberRules):
         indices = self.indices(found)
         if start != 0:
             indices = self.each(indices, lambda index: PairedNumber(index.same, AT_LEAST_0, index.moved, True))
-        return replace(self.paired(PARTS["items"], indices, found), array=False)
+        return self.each(indices, PARTS["items"], found, fresh=True)
 
     def _zip_of(self, *values: Any) -> Any:
         found = [self.run.items(value) for value in values]
@@ -331,10 +335,8 @@ class CallRules(NumberRules):
         if first.extra is not None and not in_step:
             return NotImplemented
         columns = [each if isinstance(each, Vector) else self.alongside(each, first) for each in found]
-        result = self.each(columns[0], lambda one: (one,))
-        for column in columns[1:]:
-            result = self.paired(lambda row, one: (*row, one), result, column)
-        return replace(result, array=False, axis=first.axis if in_step else EntryAxis())
+        axis = first.axis if in_step else Axis(len(first.changed))
+        return self.each(columns[0], lambda *row: row, *columns[1:], array=False, fresh=True, axis=axis)
 
     def alongside(self, values: Any, vector: Vector) -> Vector:
         """A public list beside the entries of a dataset."""
@@ -366,7 +368,7 @@ class CallRules(NumberRules):
             value = self.of_container(value, "keys", [], {})
         if isinstance(value, Several) and key is None:
             return replace(value, vector=replace(value.vector, ordered=True))
-        if isinstance(value, Vector) and key is None and isinstance(value.axis, KeyAxis):
+        if isinstance(value, Vector) and key is None and value.axis.keys:
             return replace(value, ordered=True)
         entries = self.run.items(value)
         found = self.keyed(entries, key) if key is not None or isinstance(entries, Vector) else None
@@ -405,14 +407,6 @@ class CallRules(NumberRules):
         if not is_plain(found):
             array.items = [number_of(each) if is_number(each) and type(each) is not bool else each for each in found]
         return array
-
-    def _astype_of(self, value: Any, dtype: Any) -> Any:
-        whole = not isinstance(dtype, Function) or TYPES.get(dtype.name) not in (float, np.float64)
-        if whole or not isinstance(value, KnownArray | Vector | Record):
-            return NotImplemented
-        if isinstance(value, KnownArray):
-            return KnownArray(list(value.items), kind="f") if value.kind != "O" else NotImplemented
-        return value if isinstance(value, Record) else replace(value)
 
     def counts(self, places: Vector, within: list[Callable[[Any], Any]]) -> KnownArray:
         """How many entries are in each bin."""

@@ -45,13 +45,11 @@ class JoinRules(OperatorRules):
             return one
         if one is MISSING or two is MISSING:
             return MISSING
-        if (
-            isinstance(one, NormedVector)
-            and isinstance(two, NormedVector | KnownArray)
-            or isinstance(one, KnownArray)
-            and isinstance(two, NormedVector)
-        ):
-            return seen.get((id(one), id(two))) or self.join_blocks(one, two, seen)
+        arrays = isinstance(one, NormedVector | KnownArray) and isinstance(two, NormedVector | KnownArray)
+        if arrays and (isinstance(one, NormedVector) or isinstance(two, NormedVector)):
+            key = id(one), id(two)
+            seen[key] = seen.get(key) or self.lifted(self.join, one, two)
+            return seen[key]
         if (
             type(one) is type(two)
             and isinstance(one, int | float | str | bool | np.generic)
@@ -108,27 +106,6 @@ class JoinRules(OperatorRules):
             (result.items if isinstance(result, KnownArray) else result).extend(held)
         return result
 
-    def join_blocks(self, one: Any, two: Any, seen: dict[Any, Any]) -> NormedVector:
-        """Two vectors, one of which may be an array that both runs have."""
-        blocks = [
-            each if isinstance(each, NormedVector) else NormedVector(axis=self.rows if is_same(each) else None)
-            for each in (one, two)
-        ]
-        (a, b), sizes = blocks, [each.size for each in blocks]
-        if a.axis is not b.axis:
-            raise self.run.refusal("vectors of two lengths", "use rows of one length")
-        start = a.start if a.start == b.start else None
-        seen[id(one), id(two)] = found = NormedVector(
-            a.same and b.same,
-            max(sizes),
-            max(a.moved_1, b.moved_1),
-            max(a.moved_2, b.moved_2),
-            a.axis,
-            start,
-            max(a.added, b.added),
-        )
-        return found
-
     def join_contents(self, container: Any, one: Any, two: Any, seen: dict[Any, Any]) -> Any:
         """What a container may hold where it may hold one thing or the other."""
         if container is self.facts:
@@ -170,7 +147,7 @@ class JoinRules(OperatorRules):
 
         def wide(old: Any, new: Any) -> Any:
             if isinstance(new, NormedVector):
-                return replace(new, size=math.inf)
+                return replace(new, number=wide(getattr(old, "number", new.number), new.number))
             if isinstance(new, PairedNumber) and not self.alike(old, new):
                 was = number_of(old)
                 if was is None:
@@ -206,8 +183,7 @@ class JoinRules(OperatorRules):
                 fields = ("same", "span", "moved", "whole", "start", "offset")
                 return all(getattr(one, name) == getattr(two, name) for name in fields)
             case NormedVector(), NormedVector():
-                fields = ("same", "size", "moved_1", "moved_2", "axis", "start")
-                return all(getattr(one, name) == getattr(two, name) for name in fields)
+                return one.axis is two.axis and self.alike(one.number, two.number)
             case Only(), Only():
                 return one.second == two.second and self.alike(one.value, two.value)
             case PairedTruth(), PairedTruth():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import operator
 from collections.abc import Callable
@@ -20,12 +21,11 @@ from dpaudit.verify.coupled.values import (
     AT_LEAST_0,
     CLOCK,
     STILL,
-    DrawnVector,
+    Axis,
     FreshNoise,
     Keyed,
     KnownArray,
     Noisy,
-    NoisyVector,
     Norm,
     NormedVector,
     Own,
@@ -65,11 +65,10 @@ class OperatorRules(NoiseLedger):
     """What Python does with numbers, vectors and truth values that are unknown."""
 
     numbers: set[tuple[Any, ...]]  # parts of records that are used as numbers
-    changed_axes: dict[Any, bool]
     facts: dict[Any, Any]
-    rows: Any = None
+    rows: Axis
 
-    def rows_have(self, number: int, block: NormedVector) -> bool:
+    def rows_have(self, number: int) -> None:
         """Takes it that each row has so many entries; not two numbers."""
         raise NotImplementedError
 
@@ -108,18 +107,13 @@ class OperatorRules(NoiseLedger):
 
     def binary(self, op: ast.operator, left: Any, right: Any) -> Any:
         """left op right, where one of them is unknown."""
-        noisy = self.combined(op, left, right)
-        if noisy is not None:
-            return noisy
         left, right = (
             self.as_noise(left, right) if isinstance(right, NormedVector) else left,
             self.as_noise(right, left) if isinstance(left, NormedVector) else right,
         )
-        for one in (left, right):
-            if isinstance(one, DrawnVector) and isinstance(op, ast.Add) and one.spent is None:
-                other = right if one is left else left
-                if isinstance(other, Vector | NormedVector) and self.fits(other, one):
-                    return self.made(NoisyVector(other, one))
+        noisy = self.combined(op, left, right)
+        if noisy is not None:
+            return noisy
         forms = [form_of(left), form_of(right)]
         if {"array", "vector", "list or array"} & {*forms}:
             other = left if forms[1] in ("vector", "list or array") else right
@@ -242,28 +236,13 @@ class OperatorRules(NoiseLedger):
         raise self.run.refusal("this operation on data without noise", "use + - * and / by public numbers")
 
     def of_block(self, op: ast.operator, left: Any, right: Any) -> Any:
-        """Sums of blocks, and a block times or over a public number."""
-        if (
-            isinstance(left, NormedVector)
-            and isinstance(right, NormedVector)
-            and isinstance(op, ast.Add | ast.Sub)
-            and left.axis is right.axis
-        ):
-            one, two = (left, right) if left.start is not None else (right, left)
-            start = None if two.start is not None or isinstance(op, ast.Sub) else one.start
-            moved = left.moved_1 + right.moved_1, left.moved_2 + right.moved_2
-            same = left.same and right.same
-            return NormedVector(same, left.size + right.size, *moved, left.axis, start, one.added + two.size)
-        by = right if isinstance(left, NormedVector) else left
-        block = left if isinstance(left, NormedVector) else right
-        if (
-            is_number(by)
-            and isinstance(op, ast.Mult | ast.Div)
-            and (by != 0 and isinstance(left, NormedVector) or isinstance(op, ast.Mult))
-        ):
-            factor = abs(fraction_of(by) if isinstance(op, ast.Mult) else 1 / fraction_of(by))
-            moved = block.moved_1 * factor, block.moved_2 * factor
-            return NormedVector(block.same, block.size * factor, *moved, block.axis)
+        """Sums of vectors, and a vector times or over a public number."""
+        if isinstance(left, NormedVector) and isinstance(right, NormedVector) and isinstance(op, ast.Add | ast.Sub):
+            return self.lifted(arithmetic.OPERATIONS[type(op)], left, right)
+        block, by = (left, right) if isinstance(left, NormedVector) else (right, left)
+        if is_number(by) and (isinstance(op, ast.Mult) or isinstance(op, ast.Div) and block is left and by != 0):
+            factor = fraction_of(by) if isinstance(op, ast.Mult) else 1 / fraction_of(by)
+            return self.lifted(functools.partial(arithmetic.scaled, factor=factor), block)
         if (
             not isinstance(left, Record | Norm)
             and not isinstance(right, Record | Norm)
@@ -273,13 +252,18 @@ class OperatorRules(NoiseLedger):
             return UnknownValue()
         return self.clipped_block(op, left, right)
 
+    def lifted(self, rule: Callable[..., PairedNumber], *values: Any) -> NormedVector:
+        """What a rule for numbers says of vectors: of their norms; an array that both runs have is of any size."""
+        vectors = [NormedVector(axis=self.rows) if isinstance(each, KnownArray) else each for each in values]
+        if not all(isinstance(each, NormedVector) and each.axis is vectors[0].axis for each in vectors) or not is_same(
+            [each for each in values if isinstance(each, KnownArray)]
+        ):
+            raise self.run.refusal("vectors of two lengths or kinds", "use rows of one length, with bounded norms")
+        return NormedVector(number=rule(*(each.number for each in vectors)), axis=vectors[0].axis)
+
     def clipped_block(self, op: ast.operator, left: Any, right: Any) -> Any:
         """A vector over its norm, kept below a bound: see `functions`."""
         raise self.run.refusal("this operation on a vector", "add vectors, or multiply them by public numbers")
-
-    def fits(self, vector: Vector | NormedVector, draws: DrawnVector) -> bool:
-        """Whether there is one draw for each entry."""
-        return vector.axis is draws.axis
 
     def as_noise(self, value: Any, block: NormedVector) -> Any:
         """An array of fresh draws of one law as the noise of a block."""
@@ -289,12 +273,11 @@ class OperatorRules(NoiseLedger):
             and all(isinstance(each, FreshNoise) and each.spent is None for each in value.items)
         ):
             first = value.items[0]
-            if all((each.law, each.scale) == (first.law, first.scale) for each in value.items) and self.rows_have(
-                len(value.items), block
-            ):
+            if all((each.law, each.scale) == (first.law, first.scale) for each in value.items):
+                self.rows_have(len(value.items))
                 for each in value.items:
                     self.used(each, "a vector")
-                return self.made(DrawnVector(first.law, first.scale, first.line, block.axis))
+                return self.made(FreshNoise(first.law, first.scale, first.line, axis=block.axis))
         return value
 
     def elementwise(self, function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
@@ -307,7 +290,7 @@ class OperatorRules(NoiseLedger):
                 raise self.run.refusal("an array of one entry with a longer one", "write the one number")
             return KnownArray([function(one, two) for one, two in zip(left.items, right.items, strict=True)])
         if isinstance(left, Vector) and isinstance(right, Vector):
-            return self.paired(function, left, right)
+            return self.each(left, function, right, array=True, fresh=True)
         if isinstance(left, KnownArray):
             return KnownArray([function(one, self.scalar(right)) for one in left.items])
         if isinstance(right, KnownArray):
@@ -319,9 +302,7 @@ class OperatorRules(NoiseLedger):
         return self.each(right, lambda two: function(self.scalar(left), two), array=True, fresh=True)
 
     def as_array(self, value: Any) -> Any:
-        """Lists and vectors of noise as arrays."""
-        if isinstance(value, NoisyVector | DrawnVector):
-            return self.look(value)
+        """Lists as arrays."""
         if isinstance(value, np.ndarray) and value.ndim == 1 or isinstance(value, list | tuple):
             if any(isinstance(each, list | tuple | KnownArray | np.ndarray) for each in value):
                 raise self.run.refusal("an array of several axes", "use one for each row")
@@ -337,23 +318,6 @@ class OperatorRules(NoiseLedger):
         if isinstance(value, NormedVector | Keyed | Vector | dict | set):
             raise self.run.refusal("an array with this", "use arrays of one form")
         return value
-
-    def paired(self, function: Callable[[Any, Any], Any], left: Vector, right: Vector) -> Vector:
-        """Entry by entry of two vectors in step."""
-        if left.axis is not right.axis or len(left.changed) != len(right.changed):
-            raise self.run.refusal("two vectors that need not be in step", "take both from one dataset")
-
-        def made(one: Any, two: Any) -> Any:
-            since = next(CLOCK)
-            one, two = (replace(each) if type(each) is PairedNumber else each for each in (one, two))
-            return of_itself(function(one, two), since)
-
-        changed = tuple(self.both(made, one, two) for one, two in zip(left.changed, right.changed, strict=True))
-        extra = None
-        if left.extra is not None and right.extra is not None:
-            extra = left.extra[0], self.alone(left.extra[0], lambda: function(left.extra[1], right.extra[1]))  # type: ignore[index]
-        usual = self.many(lambda: made(left.usual, right.usual))
-        return Vector(usual=usual, changed=changed, extra=extra, axis=left.axis, array=True, fresh=True)
 
     def both(self, function: Callable[..., Any], *values: Any) -> Any:
         """A function of what stands in the place of one another in the two runs."""
@@ -390,21 +354,29 @@ class OperatorRules(NoiseLedger):
         if one is not None and two is not None:
             return PairedNumber(False, one.span | two.span, two.span + -one.span, one.whole and two.whole)
         if isinstance(first, NormedVector) and isinstance(second, NormedVector):
-            return NormedVector(False, max(first.size, second.size), math.inf, first.size + second.size, first.axis)
+            return self.lifted(self.beside, first, second)
         return Replaced(False, first, second)
 
-    def each(self, vector: Vector, function: Callable[[Any], Any], **more: Any) -> Vector:
-        """The vector of what a function makes of each entry."""
+    def each(self, vector: Vector, function: Callable[..., Any], *others: Vector, **more: Any) -> Vector:
+        """The vector of what a function makes of each entry, and of those of other vectors in step with it."""
+        every = (vector, *others)
+        if len({(id(each.axis), len(each.changed), each.extra is None) for each in every}) > 1:
+            raise self.run.refusal("two vectors that need not be in step", "take both from one dataset")
 
-        def made(one: Any) -> Any:
+        def made(*entries: Any) -> Any:
             since = next(CLOCK)
-            return of_itself(function(replace(one, entry_of=vector) if type(one) is PairedNumber else one), since)
+            own = (
+                replace(one, entry_of=each) if type(one) is PairedNumber else one
+                for one, each in zip(entries, every, strict=True)
+            )
+            return of_itself(function(*own), since)
 
+        usual = self.many(lambda: made(*(each.usual for each in every)))
+        changed = tuple(self.both(made, *entries) for entries in zip(*(each.changed for each in every), strict=True))
         extra = vector.extra
         if extra is not None:
-            extra = extra[0], self.alone(extra[0], lambda: function(vector.extra[1]))  # type: ignore[index]
-        changed = tuple(self.both(made, each) for each in vector.changed)
-        usual = self.many(lambda: made(vector.usual))
+            alone = [each.extra[1] for each in every if each.extra is not None]
+            extra = extra[0], self.alone(extra[0], lambda: function(*alone))
         return replace(vector, usual=usual, changed=changed, extra=extra, **more)
 
     def unary(self, op: ast.unaryop, value: Any) -> Any:
@@ -413,22 +385,14 @@ class OperatorRules(NoiseLedger):
             return self.binary(ast.Mult(), -1 if form_of(value) != "list or array" else -1.0, value)
         if isinstance(op, ast.UAdd):
             return value
-        if isinstance(op, ast.Invert) and isinstance(value, Vector):
-            return self.each(value, self.opposite, fresh=True)
         raise self.run.refusal("this operation", "write the mechanism without it")
-
-    def opposite(self, value: Any) -> Any:
-        """Not a truth value."""
-        if not isinstance(value, bool | PairedTruth):
-            raise self.run.refusal("the opposite of what is no truth value", "compare it")
-        return PairedTruth(value.same) if isinstance(value, PairedTruth) else not value
 
     def compared(self, op: ast.cmpop, left: Any, right: Any) -> Any:
         """left op right."""
         if isinstance(op, ast.In | ast.NotIn):
             found = self.inside(left, right)
             return found if isinstance(found, PairedTruth) or isinstance(op, ast.In) else not found
-        arrays = (KnownArray, Vector, NoisyVector, np.ndarray)
+        arrays = (KnownArray, Vector, np.ndarray)
         sums = right.items if isinstance(right, KnownArray) else [right]
         if isinstance(op, ast.Lt | ast.LtE) and sums and all(self.of_the_first(left, each) for each in sums):
             return KnownArray([PairedTruth() for _ in sums]) if isinstance(right, KnownArray) else PairedTruth()
@@ -583,9 +547,3 @@ class OperatorRules(NoiseLedger):
         if isinstance(one, PairedTruth) and isinstance(two, PairedTruth):
             return PairedTruth(one.same and two.same)
         return one if isinstance(one, PairedTruth | UnknownValue) else two
-
-    def text(self, values: list[Any]) -> Any:
-        """A text made of values."""
-        if not is_same(self.look(values)):
-            raise self.run.refusal("data in a text", "add noise first")
-        return UnknownValue()

@@ -27,9 +27,6 @@ def _found(function: ast.AST, above: dict[int, ast.AST]) -> Iterator[tuple[ast.A
         match node:
             case ast.Yield() | ast.YieldFrom() | ast.Await():
                 yield node, "a generator function", "return a list"
-            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                if any(isinstance(part, ast.NamedExpr) for part in ast.walk(node)):
-                    yield node, "`:=` in a comprehension", "write a loop"
             case ast.arguments(defaults=defaults, kw_defaults=more):
                 for default in (*defaults, *more):
                     if default is not None and not _is_fixed(default):

@@ -13,16 +13,14 @@ from typing import Any
 import numpy as np
 
 from dpaudit.verify.coupled.joins import ANY, JoinRules
-from dpaudit.verify.coupled.noise import EntryAxis
 from dpaudit.verify.coupled.values import (
     STILL,
-    DrawnVector,
+    Axis,
     EntryIndex,
     FreshNoise,
     Keyed,
     KnownArray,
     Noisy,
-    NoisyVector,
     NormedVector,
     Only,
     Order,
@@ -39,7 +37,6 @@ from dpaudit.verify.coupled.values import (
     UserRows,
     Vector,
     holds,
-    is_number,
     is_plain,
     is_same,
     number_of,
@@ -57,8 +54,6 @@ class ValueRules(JoinRules):
         match value:
             case KnownArray():
                 return list(value.items)
-            case NoisyVector() | DrawnVector():
-                return self.look(value)
             case Keyed():
                 return self.indices(value.vector)
             case Order():
@@ -102,12 +97,7 @@ class ValueRules(JoinRules):
         if isinstance(value, Record):
             return [replace(value, path=(*value.path, place)) for place in range(number)]
         if isinstance(value, Replaced):
-            return [
-                self.beside(one, two)
-                for one, two in zip(
-                    self.unpacked(value.first, number), self.unpacked(value.second, number), strict=True
-                )
-            ]
+            return list(self.both(lambda one: tuple(self.unpacked(one, number)), value))
         if not isinstance(value, Vector) and value.same:
             return [UnknownValue() for _ in range(number)]
         raise self.run.refusal("data in several names", "read them by their index")
@@ -116,7 +106,7 @@ class ValueRules(JoinRules):
         """owner[index]."""
         if isinstance(owner, Replaced):
             return self.both(lambda one: self.entry(one, index), owner)
-        if isinstance(owner, NoisyVector | Noisy):
+        if isinstance(owner, Noisy):
             owner = self.look(owner)
         if isinstance(owner, Record) and is_plain(index):
             return replace(owner, path=(*owner.path, index))
@@ -160,18 +150,7 @@ class ValueRules(JoinRules):
                 return functools.reduce(self.join, [replace(each) for each in numbers])
         if isinstance(index, slice) and vector.extra is None and is_plain(index):
             changed = vector.changed if vector.changed and self.in_slice(vector.axis, index) else ()
-            axis = EntryAxis()
-            self.changed_axes[axis] = bool(changed)
-            return Vector(usual=vector.usual, changed=changed, axis=axis, array=vector.array)
-        if (
-            isinstance(index, slice)
-            and index.start is None
-            and index.step is None
-            and is_number(index.stop)
-            and index.stop >= 0
-            and self.single is not None
-        ):
-            return replace(vector, most=int(index.stop), axis=EntryAxis())
+            return Vector(usual=vector.usual, changed=changed, axis=Axis(len(changed)), array=vector.array)
         raise Listed()
 
     def in_slice(self, axis: Any, index: slice) -> bool:
@@ -195,7 +174,7 @@ class ValueRules(JoinRules):
         if any(not isinstance(each, bool) for each in mask.changed):
             raise self.run.refusal("a selection by data without noise", "select by public values")
         changed = tuple(one for one, keep in zip(vector.changed, mask.changed, strict=True) if keep)
-        return replace(vector, changed=changed, extra=extra, axis=EntryAxis(), array=True)
+        return replace(vector, changed=changed, extra=extra, axis=Axis(len(changed)), array=True)
 
     def taken(self, condition: Any) -> bool:
         """Whether the entry that one run has takes part: where a coin says so, with its chance."""
@@ -336,7 +315,8 @@ class ValueRules(JoinRules):
     def fitting(self, array: KnownArray, value: Any) -> Any:
         """A value as an array of this kind holds it."""
         number = number_of(self.numeric(value))
-        if array.kind == "f" and (number is not None or isinstance(value, Noisy | FreshNoise | float)):
+        noisy = isinstance(value, Noisy | FreshNoise) and KnownArray([value]).kind != "O"
+        if array.kind == "f" and (number is not None or noisy or isinstance(value, float)):
             return np.float64(value) if isinstance(value, float | int | np.generic) else value
         if array.kind in ("i", "") and number is not None and number.whole:
             return np.int64(value) if array.kind == "i" and isinstance(value, int | np.generic) else number

@@ -88,9 +88,6 @@ class UnknownValue:
 
     same: bool = True
 
-    def __deepcopy__(self, memo: Any) -> UnknownValue:
-        return self  # a value, not a place
-
 
 @dataclass(frozen=True, eq=False)
 class Unlisted(UnknownValue):
@@ -149,7 +146,7 @@ class PairedNumber(UnknownValue):
     log: PairedNumber | None = None
     over: object = None
     summed: tuple[object, ...] = ()
-    axis: object = None
+    axis: Axis | None = None
     born: int = 0
     entry_of: object = None
     top: tuple[object, ...] = ()
@@ -179,7 +176,7 @@ class FreshNoise:
     """Fresh noise of a law with centre 0 (exponential, geometric: from 0 and 1 upwards), in no value yet.
 
     `scale` is that of numpy's Generator; of geometric noise the ratio 1 - p of its probabilities. `spent` says by what
-    it was used.
+    it was used. `axis`: one draw for each entry of a normed vector with this axis.
     """
 
     law: str
@@ -187,21 +184,16 @@ class FreshNoise:
     line: int
     spent: Any = None
     count: Any = None  # as of a `Number`: its scale is times this power of the number of entries
-
-    def __deepcopy__(self, memo: Any) -> FreshNoise:
-        return self
+    axis: Axis | None = None
 
 
 @dataclass(eq=False)
 class Noisy:
-    """A number with noise that nothing has looked at yet: base + the sum of factor times draw."""
+    """A number or normed vector with noise that nothing has looked at yet: base + the sum of factor times draw."""
 
     base: Any
     terms: tuple[tuple[Fraction, FreshNoise], ...]
-    value: PairedNumber | None = None  # once it was looked at
-
-    def __deepcopy__(self, memo: Any) -> Noisy:
-        return self
+    value: UnknownValue | None = None  # once it was looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,6 +216,19 @@ class Place:
     span: Span = ALL
 
 
+@dataclass(eq=False)
+class Axis:
+    """What entries are in step with: the places of a dataset, the `keys` of a dictionary, the columns of a table.
+
+    `changed`: how many of the entries differ; `filled`: there is at least one; `number`: of columns, once it is known.
+    """
+
+    changed: int = 0
+    filled: bool = False
+    keys: bool = False
+    number: int | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Vector(UnknownValue):
     """As many entries as a dataset has, or a selection of them: `usual` ones, which both runs have in equal number.
@@ -235,8 +240,7 @@ class Vector(UnknownValue):
     usual: Any = None
     changed: tuple[Any, ...] = ()
     extra: tuple[bool, Any] | None = None  # whether it is in the second run, and the entry
-    axis: object = None
-    most: int | None = None  # entries
+    axis: Axis = field(default_factory=Axis)
     array: bool | None = False
     ordered: bool = True  # alike in both runs: the keys of a dictionary come in the order of the data
     fresh: bool = False  # made by an operation: no other name means the same array
@@ -329,20 +333,17 @@ class KnownArray:
 
 @dataclass(frozen=True, eq=False)
 class NormedVector(UnknownValue):
-    """A vector of numbers: bounds on its size, and on how far apart those of the two runs are (sums, roots of squares).
+    """A vector of numbers: how large it is, and how far apart those of the two runs are, in roots of sums of squares.
 
-    `axis`: what names its length. `start`, `added`: as of a `Number`, with the size of what was added.
+    Both are those of `number`: what rules say of the size of sums and multiples of numbers holds of norms as well.
+    `axis`: what names its length.
     """
 
-    size: Bound = math.inf
-    moved_1: Bound = Fraction(0)
-    moved_2: Bound = Fraction(0)
-    axis: object = None
-    start: object = None
-    added: Bound = Fraction(0)
+    number: PairedNumber = field(default_factory=PairedNumber)
+    axis: Axis | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "same", self.same and self.moved_2 == 0 and self.start is None)
+        object.__setattr__(self, "same", self.same and self.number.same and self.number.start is None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -366,35 +367,6 @@ class Order:
     entries: list[Any]
     down: bool = False
 
-    def __deepcopy__(self, memo: Any) -> Order:
-        return self
-
-
-@dataclass(eq=False)
-class DrawnVector:
-    """Fresh noise for each entry of a vector or block with this axis."""
-
-    law: str
-    scale: Fraction
-    line: int
-    axis: object
-    spent: Any = None
-
-    def __deepcopy__(self, memo: Any) -> DrawnVector:
-        return self
-
-
-@dataclass(eq=False)
-class NoisyVector:
-    """A vector or block with fresh noise on each entry that nothing has looked at yet."""
-
-    base: Any
-    draws: DrawnVector
-    value: Any = None
-
-    def __deepcopy__(self, memo: Any) -> NoisyVector:
-        return self
-
 
 class Own(str):
     """The user whose rows one run alone has (`ME`), or a value of its records that is no public one."""
@@ -409,14 +381,15 @@ def _kind(value: Any) -> str:
     if isinstance(value, np.generic):
         return value.dtype.kind if value.dtype in (np.float64, np.int64) else "O"
     if isinstance(value, FreshNoise | Noisy):
-        laws = [value.law] if isinstance(value, FreshNoise) else [drawn.law for _, drawn in value.terms]
-        return "" if set(laws) <= {"geometric", "sign"} else "f"
+        draws = [value] if isinstance(value, FreshNoise) else [drawn for _, drawn in value.terms]
+        laws = {drawn.law if drawn.axis is None else "" for drawn in draws}
+        return "O" if "" in laws else "" if laws <= {"geometric"} else "f"
     if isinstance(value, PairedNumber) or type(value) is UnknownValue:
         return ""
     return "f" if isinstance(value, float) else "i" if isinstance(value, int) and not isinstance(value, bool) else "O"
 
 
-ABSTRACT = (UnknownValue, FreshNoise, Noisy, KnownArray, DrawnVector, NoisyVector, Order)
+ABSTRACT = (UnknownValue, FreshNoise, Noisy, KnownArray, Order)
 
 
 def form_of(value: Any) -> str:
@@ -425,7 +398,7 @@ def form_of(value: Any) -> str:
         return "array" if value.kind != "L" else "list or array"
     if isinstance(value, Vector):
         return "list or array" if value.array is None else "array" if value.array else "vector"
-    return "array" if isinstance(value, NoisyVector | DrawnVector) else "other"
+    return "other"
 
 
 def is_number(value: Any) -> bool:
@@ -467,6 +440,8 @@ def parts(value: Any) -> Iterable[Any]:
             return [*value.keys(), *value.values()]
         case KnownArray():
             return value.items
+        case Vector():
+            return (value.usual, *value.changed, *(value.extra or ())[1:])
         case Only():
             return (value.value,)
         case Instance():
@@ -525,6 +500,4 @@ def is_same(value: Any) -> bool:
         return value.same
     if isinstance(value, Noisy):
         return value.value is not None
-    if isinstance(value, NoisyVector):
-        return value.value is not None
-    return not isinstance(value, FreshNoise | DrawnVector | Order) and all(map(is_same, parts(value)))
+    return not isinstance(value, FreshNoise | Order) and all(map(is_same, parts(value)))

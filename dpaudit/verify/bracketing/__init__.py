@@ -158,10 +158,10 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
         every = replayed(target, claim, domain, wanted.neighbours, wanted.most_paths)
         known = known.attempt("exact replay", every, part)
         pair = pair or known.pair
-    if adjacency not in ONE_WAY:
-        known = with_exact_loss(known, target, claim, pair, adjacency, answers)
-        pair = pair or known.pair
     made_up = pair is None and adjacency in RECORDS
+    if adjacency not in ONE_WAY:
+        looked_at = known.pair if made_up else pair
+        known = with_exact_loss(known, target, claim, looked_at, adjacency, answers)
     pair = pair or known.pair
 
     def foreseen(bound: UpperBound, endings: list[str]) -> bool:

@@ -25,13 +25,13 @@ from dpaudit.verify.coupled.rules import ANY
 from dpaudit.verify.coupled.templates import names_in, seen_in
 from dpaudit.verify.coupled.values import (
     ALL,
-    AT_LEAST_0,
     ME,
     STILL,
     USER,
     AnyRow,
     Axis,
     Bound,
+    Function,
     Keyed,
     KnownArray,
     NormedVector,
@@ -53,7 +53,7 @@ from dpaudit.verify.coupled.values import (
     number_of,
     parts,
 )
-from dpaudit.verify.coupled.ways import Contents, NotShown
+from dpaudit.verify.coupled.ways import Contents, NotShown, RaisedAlike
 
 UP, DOWN = Span(Fraction(0), Fraction(1)), Span(Fraction(-1), Fraction(0))
 MOVES = {"all-differ": (UP | DOWN,), "one-differs": (UP, DOWN), "up": (UP,), "down": (DOWN,)}
@@ -61,11 +61,15 @@ RECORDS = ("add_or_remove_one", "replace_one", "add_or_remove_user")
 MOST_CASES = 5_000
 Region = Mapping[tuple[Any, ...], Place]
 APPENDED = "for T in OVER:\n    v_.append(MADE)"
-WINNER = [
-    f"for i_, X in enumerate(OVER):\n    y_ = MADE\n    if {test}:\n        {kept}"
-    for test in ("y_ > b_", "FIRST or y_ > b_")
-    for kept in ("b_ = y_; w_ = i_", "w_ = i_; b_ = y_", "b_, w_ = y_, i_", "w_, b_ = i_, y_")
-]
+RACES = {  # the last lines of a turn that keeps the place of the largest, or the smallest
+    pick: [
+        f"if {first}{test}:\n    {kept}"
+        for first in ("", "FIRST or ")
+        for test in (f"y_ {sign} b_", f"y_ {sign}= b_", f"b_ {turned} y_", f"b_ {turned}= y_")
+        for kept in ("b_ = y_; w_ = i_", "w_ = i_; b_ = y_", "b_, w_ = y_, i_", "w_, b_ = i_, y_")
+    ]
+    for pick, sign, turned in ((max, ">", "<"), (min, "<", ">"))
+}
 MOST_ROWS = 16  # of a user, where the code bounds their number
 
 
@@ -203,23 +207,61 @@ class LoopRules(CallRules):
             self.apart(node, MISSING if second else entry, entry if second else MISSING)
             run.endless(usual)
 
-    def winner_loop(self, node: ast.For, items: Vector) -> bool:
-        """Whether a loop only keeps the place of the largest noisy value."""
-        seen, run = seen_in(node, *WINNER), self.run
-        if seen is None or items.extras:
+    def winner_loop(self, node: ast.For) -> bool:
+        """Whether a loop only keeps the place of the largest noisy value: it is that in a list of these values then.
+
+        Its turns end with one `if i == 0 or y > best: best, winner = y, i`, and read neither name elsewhere.
+        """
+        match node.iter, node.target:
+            case ast.Call(ast.Name("enumerate" as over), [_], []), ast.Tuple([ast.Name(index), _]):
+                pass
+            case ast.Call(ast.Name("range" as over), [ast.Call(ast.Name("len"), [_], [])], []), ast.Name(index):
+                pass
+            case _:
+                return False
+        run, (*before, last) = self.run, node.body
+        race = next(((pick, seen) for pick in RACES if (seen := seen_in(last, *RACES[pick]))), None)
+        other = ast.Break | ast.Continue | ast.Return | ast.FunctionDef
+        if race is None or node.orelse or any(isinstance(each, other) for each in ast.walk(node)):
             return False
-        index, noisy, best, winner = names = [seen[name] for name in ("i_", "y_", "b_", "w_")]
-        begun = "FIRST" in seen and ast.unparse(seen["FIRST"]) in (f"{index} == 0", f"{best} is None")
-        start = run.frame.get(best, MISSING)
-        if not begun and start != -math.inf or begun and "None" in ast.unparse(seen["FIRST"]) and start is not None:
+        pick, seen = race
+        noisy, best, winner = names = [seen[name] for name in ("y_", "b_", "w_")]
+        begun = ast.unparse(seen["FIRST"]) if "FIRST" in seen else ""
+        none = {f"{each} is None" for each in (best, winner) if run.frame.get(each, 0) is None}
+        start, least = run.frame.get(best), -math.inf if pick is max else math.inf
+        if begun not in {f"{index} == 0", *none} and (begun or not isinstance(start, float) or start != least):
             return False
-        if len({*names}) < len(names) or {*names} & names_in(seen["X"]) or {*names[1:]} & names_in(seen["MADE"]):
+        functions = (run.source.definition, *run.source.functions.values())
+        others = {each for part in functions for each in ast.walk(part)} - {*ast.walk(node)}
+        read = {each.id for each in others if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
+        names_of = [each for part in before for each in ast.walk(part) if isinstance(each, ast.Name)]
+        given = {each.id for each in names_of if not isinstance(each.ctx, ast.Load)}
+        turned = [each.id for each in ast.walk(node.target) if isinstance(each, ast.Name)]
+        if len({*names, *turned}) < 3 + len(turned) or read & {noisy, best} or given & {best, winner, index}:
             return False
-        if not self.largest([*parts(self.made_of_each(node, seen["MADE"], items, *names[1:]))]):
-            raise run.refusal("such a search for the largest", "add the same noise to each")
-        won = PairedNumber(True, AT_LEAST_0, whole=True)
-        run.frame.update({noisy: UnknownValue(False), best: UnknownValue(False), winner: won})
-        return True
+        if seen["i_"] != index or any(run.name(each) != Function(each) for each in (over, "len")):
+            return False
+
+        def placed() -> None:
+            turn = ast.parse(f"def turn({', '.join(turned)}):\n return {noisy}").body[0]
+            assert isinstance(turn, ast.FunctionDef)
+            turn.body[:0] = before
+            run.frame.update(dict.fromkeys(names, MISSING))  # so that nothing else reads them
+            run.frame["(turn)"] = Function("turn", ast.copy_location(turn, node), run.frame)
+            call = ast.Call(ast.Name("(turn)", ast.Load()), [ast.Name(each, ast.Load()) for each in turned], [])
+            every = ast.ListComp(call, [ast.comprehension(node.target, node.iter, [], 0)])
+            try:
+                values = run.value(ast.fix_missing_locations(ast.copy_location(every, node)))
+            except RaisedAlike:  # by what is carried from turn to turn, perhaps
+                values = []
+            filled = values.axis.filled if isinstance(values, Vector) else bool(values)
+            found = self._place_of(pick, values) if filled else NotImplemented
+            if found is NotImplemented:
+                raise run.refusal("such a search for the largest", "use np.argmax")
+            del run.frame["(turn)"]
+            run.frame.update(dict.fromkeys({*names, *turned, *given}, UnknownValue(False)) | {winner: found})
+
+        return self.settles(placed)
 
     def rows_of_users(self, node: ast.For, rows: UserRows) -> None:
         """A loop over rows of users: usual ones, and one by one those of the user whom one run alone has."""

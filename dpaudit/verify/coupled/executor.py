@@ -208,6 +208,8 @@ class TreeExecutor(Expressions):
 
     def loop(self, node: ast.For) -> None:
         """A `for` loop: turn by turn over what is known, by cases over the entries of a dataset."""
+        if self.rules.winner_loop(node):
+            return
         value = self.value(node.iter)
         if isinstance(value, UserRows):
             self.rules.rows_of_users(node, value)
@@ -216,7 +218,7 @@ class TreeExecutor(Expressions):
         if node.orelse and not isinstance(items, list):
             raise self.refusal("else of a loop", "write it after the loop")
         if isinstance(items, Vector):
-            if not self.rules.appended(node, items) and not self.rules.winner_loop(node, items):
+            if not self.rules.appended(node, items):
                 self.rules.loop(node, items)
             return
         if isinstance(items, UnknownValue):

@@ -234,10 +234,8 @@ class NoiseLedger:
         if any(number_of(each) is None and not hasattr(each, "region") for each in bases):
             return None
         none = [is_plain(each) and each == 0 for each in bases]
-        if none[1] or none[0] and sign > 0:
-            base = bases[0 if none[1] else 1]
-        else:
-            base = self.run.rules.binary(op, *bases)
+        alone = 0 if none[1] else 1 if none[0] and sign > 0 else None
+        base = self.run.rules.binary(op, *bases) if alone is None else bases[alone]
         factors: dict[FreshNoise, Fraction] = {}
         for factor, drawn in (*(ours or ()), *((f * sign, drawn) for f, drawn in theirs or ())):
             factors[drawn] = factors.get(drawn, Fraction(0)) + factor

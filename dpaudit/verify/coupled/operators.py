@@ -21,7 +21,7 @@ from dpaudit.verify.coupled.values import (
     AT_LEAST_0,
     CLOCK,
     AnyRow,
-    Axis,
+    EntryAxis,
     FreshNoise,
     Keyed,
     KnownArray,
@@ -66,7 +66,7 @@ class OperatorRules(NoiseLedger):
 
     numbers: set[tuple[Any, ...]]  # parts of records that are used as numbers
     facts: dict[Any, Any]
-    rows: Axis
+    rows: EntryAxis
     standing: dict[int, Any]  # containers in a vector, of which each stands for many
 
     def rows_have(self, number: int) -> None:

@@ -6,6 +6,7 @@ import collections
 import contextlib
 import functools
 import itertools
+import math
 import os
 import random
 import time

@@ -39,6 +39,7 @@ from dpaudit.verify.bracketing.targets import (
     with_defaults,
 )
 from dpaudit.verify.bracketing.upper import (
+    ALIGNMENT,
     PART,
     READING,
     Bounds,
@@ -139,7 +140,7 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
     check_relation(claim, adjacency)
     answers = wanted.answers or (None if pair is None else length_of(pair.first))
     if known.reading is not None and adjacency in WAYS:
-        known = known.attempt("proof by alignment", proofs_of(known.reading, claim, adjacency, answers), PART)
+        known = known.attempt(ALIGNMENT, proofs_of(known.reading, claim, adjacency), PART)
     elif adjacency is None and domain is None:
         words = f"of query answers {', '.join(WAYS)}; of records {', '.join(RECORDS)}"
         known += Bounds(reasons=(f"proofs: give an adjacency, {words}",))

@@ -24,7 +24,7 @@ OF_USERS = ("add_or_remove_user", "records")
 DELTA = 1e-6  # of the epsilon that is shown beside a claim of another form
 ASSUMED = (
     "arithmetic of real numbers, not of floats",
-    "numbers in the data are finite",
+    "numbers in the data are finite, below 2^53 in size, and Python's own or of 64 bits",
     "mappings have their keys in one order on both datasets",
 )
 
@@ -141,7 +141,7 @@ def check_about(derivation: Derivation, pair: AdjacentPair) -> None:
             )
         pair.check(relation)
         if not all(map(_finite, (pair.first, pair.second))):
-            raise InvalidSpec(f'the proof is about finite numbers, and the pair "{pair.name}" has others')
+            raise InvalidSpec(f'the proof is about finite numbers of 64 bits, and the pair "{pair.name}" has others')
     else:
         answers = answers_of_pair(pair)  # raises for numbers that round otherwise than doubles
         if derivation.whole and any(each.denominator != 1 for side in answers for each in side):
@@ -149,7 +149,9 @@ def check_about(derivation: Derivation, pair: AdjacentPair) -> None:
 
 
 def _finite(value: Any) -> bool:
-    """Whether no number in data is infinite or none at all."""
+    """Whether no number in data is infinite, none at all, or of a narrow type of numpy's, whose arithmetic wraps."""
+    if hasattr(value, "dtype") and value.dtype.kind in "fiub" and value.dtype.itemsize < 8:
+        return False
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, Mapping):

@@ -39,7 +39,6 @@ from dpaudit.verify.bracketing.targets import (
     check_adjacent,
     check_form,
     check_relation,
-    length_of,
     many_answers,
     words_of,
 )
@@ -75,7 +74,7 @@ ANSWERS = 5  # of the pair that is looked for, where nothing says how many
 LENGTHS = (10, 20, 40, 80)  # numbers of answers where few refute nothing: a top costs most after many bottoms
 GAIN = 1.01  # more answers that lose less than 1 % more end the search
 MOST_EFFORT = 3_000  # paths followed and integrals asked for at each number, then its search ends
-READING = "reading the source"
+READING, ALIGNMENT = "reading the source", "proof by alignment"
 Costed = tuple[Proof, Fraction]  # a proof and the loss that it shows at the parameters
 
 
@@ -159,11 +158,13 @@ class Bounds:
     def told(self, done: bool) -> tuple[str, ...]:
         """The reasons, first that of the method that came furthest.
 
-        What the first reader does not read is left out where another came as far, or where all is `done`.
+        What the first reader does not read is left out where another came as far, or where all is `done`; then what no
+        alignment shows as well.
         """
         others = (line for reason, line in self.lines.items() if not reason.startswith(READING))
         far = math.inf if done else max(others, default=0)
         left = (each for each in self.reasons if not each.startswith(READING) or self.lines.get(each, math.inf) > far)
+        left = (each for each in left if not (done and each.startswith(ALIGNMENT)))
         return tuple(sorted(left, key=lambda each: -self.lines.get(each, 0)))
 
 
@@ -201,21 +202,23 @@ def readings(
         yield Bounds(reading=Reading(program, parameters, claim))
 
 
-def proofs_of(reading: Reading, claim: Claim | None, adjacency: str, answers: int | None) -> Iterator[Bounds]:
-    """Bounds by alignment: for any number of answers, and where that leaves the claim open, for this one."""
+def proofs_of(reading: Reading, claim: Claim | None, adjacency: str) -> Iterator[Bounds]:
+    """Bounds by alignment: for all parameters, and where that leaves the claim open, at the whole ones."""
     check_unit(reading)
     refused: list[Unproved] = []
     least = math.inf  # of the bounds so far
-    for fixed, number in _attempts(reading, answers):
-        result = _proofs(reading, adjacency, fixed, number)
+    program = reading.program
+    whole = {name: reading.parameters[name] for name in program.parameters if name in program.integers}
+    for fixed in (None, whole) if whole else (None,):
+        result = _proofs(reading, adjacency, fixed)
         if isinstance(result, Unproved):
             refused.append(result)
             continue
-        bound = proved_bound(reading, adjacency, number, result, "randomness alignment")
+        bound = proved_bound(reading, adjacency, result, "randomness alignment")
         if least <= bound.epsilon_upper:
             continue  # holds for fewer inputs, and says no more
         least = bound.epsilon_upper
-        yield Bounds((bound,), {bound: number}, behind={bound: tuple(proof for proof, _ in result)})
+        yield Bounds((bound,), {bound: None}, behind={bound: tuple(proof for proof, _ in result)})
         if claim is None or Bracket("", claim, None, (bound,)).proving is not None:
             return
     if refused and least == math.inf:
@@ -264,23 +267,11 @@ def check_unit(reading: Reading) -> None:
         raise InvalidSpec(f"an adjacency is about moves of at most 1, and the parameter sensitivity is {unit}")
 
 
-def _attempts(reading: Reading, answers: int | None) -> Iterator[tuple[Mapping[str, Fraction] | None, int | None]]:
-    program = reading.program
-    whole = {name: reading.parameters[name] for name in program.parameters if name in program.integers}
-    yield None, None
-    if whole:
-        yield whole, None
-    if answers is not None and program.loop is not None:
-        yield whole or None, answers
-
-
-def _proofs(
-    reading: Reading, adjacency: str, fixed: Mapping[str, Fraction] | None, answers: int | None
-) -> list[Costed] | Unproved:
+def _proofs(reading: Reading, adjacency: str, fixed: Mapping[str, Fraction] | None) -> list[Costed] | Unproved:
     """The accepted proofs of all ways of an adjacency with their costs, or the first that failed."""
     costed: list[Costed] = []
     for way in WAYS[adjacency]:
-        proof = prove(reading.program, way, claim=reading.claim, fixed=fixed, answers=answers)
+        proof = prove(reading.program, way, claim=reading.claim, fixed=fixed)
         if isinstance(proof, Unproved):
             return proof
         proof = certified(proof)
@@ -288,11 +279,9 @@ def _proofs(
     return costed
 
 
-def proved_bound(
-    reading: Reading, adjacency: str, answers: int | None, proofs: Sequence[Costed], source: str
-) -> UpperBound:
+def proved_bound(reading: Reading, adjacency: str, proofs: Sequence[Costed], source: str) -> UpperBound:
     """What proofs of all ways of an adjacency show together, and for which inputs."""
-    number = "the data one number" if reading.program.loop is None else many_answers(answers)
+    number = "the data one number" if reading.program.loop is None else many_answers(None)
     at = f"; at {named(reading.parameters)}" if reading.parameters else ""
     scope = f"all inputs ({words_of(adjacency)}; {number}{at})"
     return UpperBound(above(max(cost for _, cost in proofs)), 0.0, Label.PROVED, scope, Arithmetic.REALS, source)
@@ -530,12 +519,4 @@ def _bound_by_alignment(
                     f"the proof is for {name} = {value}, and {target.name} has {reading.parameters[name]}"
                 )
         costed.append((proof, epsilon(proof, reading.parameters)))
-    numbers = {proof.answers for proof in proofs}
-    if len(numbers) > 1:
-        raise InvalidSpec("the proofs of the two ways must be for the same number of answers")
-    answers = numbers.pop()
-    for pair in pairs:
-        if answers is not None and length_of(pair.first) != answers:
-            held = length_of(pair.first)
-            raise InvalidSpec(f'the proof is for {answers} answers, and the pair "{pair.name}" has {held}')
-    return proved_bound(reading, adjacency, answers, costed, source)
+    return proved_bound(reading, adjacency, costed, source)

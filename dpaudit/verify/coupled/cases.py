@@ -25,13 +25,14 @@ from dpaudit.verify.coupled.noise import Rng
 from dpaudit.verify.coupled.templates import names_in, seen_in
 from dpaudit.verify.coupled.values import (
     ALL,
-    AT_LEAST_0,
     ME,
     STILL,
     USER,
+    AnyRow,
     Axis,
     Bound,
     FreshNoise,
+    Function,
     Keyed,
     KnownArray,
     Noisy,
@@ -54,7 +55,7 @@ from dpaudit.verify.coupled.values import (
     number_of,
     parts,
 )
-from dpaudit.verify.coupled.ways import Contents, Left, NotShown
+from dpaudit.verify.coupled.ways import Contents, Left, NotShown, RaisedAlike
 
 UP, DOWN = Span(Fraction(0), Fraction(1)), Span(Fraction(-1), Fraction(0))
 MOVES = {"all-differ": (UP | DOWN,), "one-differs": (UP, DOWN), "up": (UP,), "down": (DOWN,)}
@@ -63,11 +64,15 @@ MOST_CASES = 5_000
 Region = Mapping[tuple[Any, ...], Place]
 APPENDED = "for T in OVER:\n    v_.append(MADE)"
 COINS = "while R.random() < P:\n    k_ += 1"
-WINNER = [
-    f"for i_, X in enumerate(OVER):\n    y_ = MADE\n    if {test}:\n        {kept}"
-    for test in ("y_ > b_", "FIRST or y_ > b_")
-    for kept in ("b_ = y_; w_ = i_", "w_ = i_; b_ = y_", "b_, w_ = y_, i_", "w_, b_ = i_, y_")
-]
+RACES = {  # the last lines of a turn that keeps the place of the largest, or the smallest
+    pick: [
+        f"if {first}{test}:\n    {kept}"
+        for first in ("", "FIRST or ")
+        for test in (f"y_ {sign} b_", f"y_ {sign}= b_", f"b_ {turned} y_", f"b_ {turned}= y_")
+        for kept in ("b_ = y_; w_ = i_", "w_ = i_; b_ = y_", "b_, w_ = y_, i_", "w_, b_ = i_, y_")
+    ]
+    for pick, sign, turned in ((max, ">", "<"), (min, "<", ">"))
+}
 MOST_ROWS = 16  # of a user, where the code bounds their number
 
 
@@ -76,7 +81,8 @@ class LoopRules(CallRules):
 
     def __init__(self, run: TreeExecutor) -> None:
         super().__init__(run)
-        self.rows, self.ones, self.standing = Axis(), set[int](), {}
+        self.rows, self.standing = Axis(), {}
+        self.ones: dict[int, Any] = {}  # containers that one run alone has made
         self.marks: dict[Any, PairedNumber] = {}  # of each variable: what it is at the start of a turn of one run alone
         self.facts: dict[Any, Any] = {}  # what was found out of the case on the way, undone with all else
         self.numbers = set[tuple[Any, ...]]()
@@ -89,14 +95,16 @@ class LoopRules(CallRules):
 
         perhaps = False
 
+        inside = self.single is not None  # of what one run alone has, of which there may be many
+
         def made(entry: Any) -> Any:
             nonlocal perhaps
             run.assign(generator.target, copied(entry))
             for test in generator.ifs:
                 condition = run.truth(run.value(test))
                 if isinstance(condition, PairedTruth):
-                    if self.single is None:
-                        perhaps = True
+                    if self.single is None or inside:
+                        perhaps |= entry is not items.usual
                         continue  # both runs have the entry, or neither
                     condition = self.taken(condition)
                 if not condition:
@@ -164,11 +172,15 @@ class LoopRules(CallRules):
             return False
         if run.names_of(run.frame[seen["v_"]]) != 1:
             return False
-        run.frame[seen["v_"]] = self.made_of_each(node, seen["MADE"], items)
+        run.frame[seen["v_"]] = self.made_of_each(node, seen["MADE"], items, seen["v_"])
         return True
 
-    def made_of_each(self, node: ast.For, made: ast.expr, items: Vector) -> Any:
-        """What an expression is for each entry that a loop goes over; what the names of the entry are then is left."""
+    def made_of_each(self, node: ast.For, made: ast.expr, items: Vector, *changing: str) -> Any:
+        """What an expression is for each entry that a loop goes over; what the names of the entry are then is left.
+
+        `changing`: names that nothing may read on the way.
+        """
+        self.run.frame.update(dict.fromkeys(changing, MISSING))
         generator = ast.comprehension(target=node.target, iter=node.iter, ifs=[], is_async=0)
         found = self.run.comprehension(ast.ListComp(made, [generator]), items)
         self.run.frame.update(dict.fromkeys(names_in(node.target), UnknownValue(False)))
@@ -181,7 +193,10 @@ class LoopRules(CallRules):
         run = self.run
 
         def usual() -> None:
-            run.turn(node, copied(items.usual))
+            entry = items.usual
+            run.turn(
+                node, copied(entry.records[run.choose(len(entry.records))] if isinstance(entry, AnyRow) else entry)
+            )
 
         run.endless(usual)
         for each in items.changed:
@@ -197,23 +212,61 @@ class LoopRules(CallRules):
             run.endless(usual)
         run.block(node.orelse)
 
-    def winner_loop(self, node: ast.For, items: Vector) -> bool:
-        """Whether a loop only keeps the place of the largest noisy value."""
-        seen, run = seen_in(node, *WINNER), self.run
-        if seen is None or items.extra is not None:
+    def winner_loop(self, node: ast.For) -> bool:
+        """Whether a loop only keeps the place of the largest noisy value: it is that in a list of these values then.
+
+        Its turns end with one `if i == 0 or y > best: best, winner = y, i`, and read neither name elsewhere.
+        """
+        match node.iter, node.target:
+            case ast.Call(ast.Name("enumerate" as over), [_], []), ast.Tuple([ast.Name(index), _]):
+                pass
+            case ast.Call(ast.Name("range" as over), [ast.Call(ast.Name("len"), [_], [])], []), ast.Name(index):
+                pass
+            case _:
+                return False
+        run, (*before, last) = self.run, node.body
+        race = next(((pick, seen) for pick in RACES if (seen := seen_in(last, *RACES[pick]))), None)
+        other = ast.Break | ast.Continue | ast.Return | ast.FunctionDef
+        if race is None or node.orelse or any(isinstance(each, other) for each in ast.walk(node)):
             return False
-        index, noisy, best, winner = names = [seen[name] for name in ("i_", "y_", "b_", "w_")]
-        begun = "FIRST" in seen and ast.unparse(seen["FIRST"]) in (f"{index} == 0", f"{best} is None")
-        start = run.frame.get(best, MISSING)
-        if not begun and start != -math.inf or begun and "None" in ast.unparse(seen["FIRST"]) and start is not None:
+        pick, seen = race
+        noisy, best, winner = names = [seen[name] for name in ("y_", "b_", "w_")]
+        begun = ast.unparse(seen["FIRST"]) if "FIRST" in seen else ""
+        none = {f"{each} is None" for each in (best, winner) if run.frame.get(each, 0) is None}
+        start, least = run.frame.get(best), -math.inf if pick is max else math.inf
+        if begun not in {f"{index} == 0", *none} and (begun or not isinstance(start, float) or start != least):
             return False
-        if len({*names}) < len(names) or {*names} & names_in(seen["X"]) or {*names[1:]} & names_in(seen["MADE"]):
+        functions = (run.source.definition, *run.source.functions.values())
+        others = {each for part in functions for each in ast.walk(part)} - {*ast.walk(node)}
+        read = {each.id for each in others if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
+        names_of = [each for part in before for each in ast.walk(part) if isinstance(each, ast.Name)]
+        given = {each.id for each in names_of if not isinstance(each.ctx, ast.Load)}
+        turned = [each.id for each in ast.walk(node.target) if isinstance(each, ast.Name)]
+        if len({*names, *turned}) < 3 + len(turned) or read & {noisy, best} or given & {best, winner, index}:
             return False
-        if not self.largest([*parts(self.made_of_each(node, seen["MADE"], items))]):
+        if seen["i_"] != index or any(run.name(each) != Function(each) for each in (over, "len")):
             return False
-        won = PairedNumber(True, AT_LEAST_0, whole=True)
-        run.frame.update({noisy: UnknownValue(False), best: UnknownValue(False), winner: won})
-        return True
+
+        def placed() -> None:
+            turn = ast.parse(f"def turn({', '.join(turned)}):\n return {noisy}").body[0]
+            assert isinstance(turn, ast.FunctionDef)
+            turn.body[:0] = before
+            run.frame.update(dict.fromkeys(names, MISSING))  # so that nothing else reads them
+            run.frame["(turn)"] = Function("turn", ast.copy_location(turn, node), run.frame)
+            call = ast.Call(ast.Name("(turn)", ast.Load()), [ast.Name(each, ast.Load()) for each in turned], [])
+            every = ast.ListComp(call, [ast.comprehension(node.target, node.iter, [], 0)])
+            try:
+                values = run.value(ast.fix_missing_locations(ast.copy_location(every, node)))
+            except RaisedAlike:  # by what is carried from turn to turn, perhaps
+                values = []
+            filled = values.axis.filled if isinstance(values, Vector) else bool(values)
+            found = self._place_of(pick, values) if filled else NotImplemented
+            if found is NotImplemented:
+                raise run.refusal("such a search for the largest", "use np.argmax")
+            del run.frame["(turn)"]
+            run.frame.update(dict.fromkeys({*names, *turned, *given}, UnknownValue(False)) | {winner: found})
+
+        return self.settles(placed)
 
     def rows_of_users(self, node: ast.For, rows: UserRows) -> None:
         """A loop over rows of users: usual ones, and one by one those of the user whom one run alone has."""
@@ -299,7 +352,7 @@ class LoopRules(CallRules):
         if any(end.how not in ("end", "continue") for end in ends) or len(self.steps) > steps:
             raise run.refusal("a loop that one record may end", "go over all records")
         after: Contents = ends[run.choose(len(ends))].contents
-        self.ones |= set(after) - set(before)
+        self.ones |= {key: container for key, (container, _) in after.items() if key not in before}
         return after
 
     def marked(self, key: int, held: Any, second: bool) -> Any:
@@ -456,7 +509,12 @@ def cases(
         )
         return
     if adjacency == "add_or_remove_user":
-        usual = Vector(usual=Record(), axis=Axis())
+        rows = Vector(usual=AnyRow(False, tuple(Record(False, (), region) for region in regions)), axis=Axis())
+        for second in (True, False):
+            vector = Vector(usual=Vector(usual=Record(), axis=Axis()), extra=(second, rows), axis=axis)
+            sides = (None, regions[-1], regions[0]) if second else (regions[-1], None, regions[0])
+            yield NeighbourCase(f"a user {'added' if second else 'removed'}", Keyed(vector=vector), sides)
+        return
     if adjacency == "replace_one":
         for one, two in itertools.product(regions, repeat=2):
             changed = Replaced(False, Record(False, (), one), Record(False, (), two))
@@ -465,9 +523,7 @@ def cases(
             yield NeighbourCase(f"{_shown(one)} in the place of {_shown(two)}", held, (one, two, regions[0]))
         return
     for region, second in itertools.product(regions, (True, False)):
-        entry: Any = Record(False, (), region)
-        if adjacency == "add_or_remove_user":
-            entry = Vector(usual=Record(False, (), region), axis=Axis())
+        entry = Record(False, (), region)
         vector = Vector(usual=usual, extra=(second, entry), axis=axis)
         data = Keyed(vector=vector) if kind == "a mapping" else vector
         common = next((each for each in regions if each is not region), region)

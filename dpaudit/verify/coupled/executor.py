@@ -24,6 +24,7 @@ from dpaudit.verify.coupled.values import (
     PairedTruth,
     Record,
     Replaced,
+    Rest,
     Several,
     UnknownValue,
     UserRows,
@@ -53,7 +54,9 @@ class TreeExecutor(Expressions):
     def statement(self, node: ast.stmt) -> None:
         """Executes a statement."""
         match node:
-            case ast.Assign() if seen := seen_in(node, COUNTED):
+            case ast.Assign() if (seen := seen_in(node, COUNTED)) and not any(
+                isinstance(each, ast.Call | ast.NamedExpr) for each in ast.walk(seen["K"])
+            ):
                 container, place = self.name(seen["c_"]), self.value(seen["K"])
                 more, start = seen["MORE"], seen["START"]
                 if not isinstance(container, dict) or not self.rules.adds_somewhere(
@@ -184,6 +187,10 @@ class TreeExecutor(Expressions):
         if isinstance(index, slice) and not plain:
             raise self.refusal("a slice that is given a value", "give its entries values one by one")
         self.check_alone(owner)
+        if isinstance(owner, list) and isinstance(index, bool | np.bool_):
+            raise self.refusal("a truth value as a place", "use int(...)")
+        if isinstance(owner, list) and any(isinstance(each, Rest) for each in owner):
+            raise self.refusal("an entry of a list whose length noise decides", "append to it, or make a new one")
         if isinstance(owner, list | dict) and is_plain(index):
             try:
                 owner[index] = value
@@ -206,6 +213,8 @@ class TreeExecutor(Expressions):
 
     def loop(self, node: ast.For) -> None:
         """A `for` loop: turn by turn over what is known, by cases over the entries of a dataset."""
+        if self.rules.winner_loop(node):
+            return
         value = self.value(node.iter)
         if isinstance(value, UserRows):
             self.rules.rows_of_users(node, value)
@@ -214,7 +223,7 @@ class TreeExecutor(Expressions):
         if node.orelse and not isinstance(items, list):
             raise self.refusal("else of a loop", "write it after the loop")
         if isinstance(items, Vector):
-            if not self.rules.appended(node, items) and not self.rules.winner_loop(node, items):
+            if not self.rules.appended(node, items):
                 self.rules.loop(node, items)
             return
         if isinstance(items, Several):
@@ -285,7 +294,7 @@ class TreeExecutor(Expressions):
                 after = self.rules.widened(before, after)
             self.adopt(after)
             if self.rules.alike_contents(before, self.contents()):
-                broken = [before, *(end.contents for end in ends if end.how == "break")]
+                broken = [self.contents(), *(end.contents for end in ends if end.how == "break")]
                 stays = End("end", None, self.rules.many(functools.partial(self.joined, broken)))
                 self.resume([stays, *(end for end in ends if end.how in ("return", "raise"))])
                 return

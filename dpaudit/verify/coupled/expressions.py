@@ -257,8 +257,8 @@ class Expressions(Ways):
         if type(op) not in BINARY:
             raise self.refusal("this operator", "write the mechanism without it")
         if (
-            isinstance(left, bool)
-            and isinstance(right, bool)
+            isinstance(left, bool | PairedTruth)
+            and isinstance(right, bool | PairedTruth)
             and not isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor)
         ):
             raise self.refusal("arithmetic with two truth values", "numpy's add up otherwise: use int(...)")
@@ -507,6 +507,8 @@ class Expressions(Ways):
 
     def entry(self, owner: Any, index: Any) -> Any:
         """owner[index]."""
+        if isinstance(owner, list | tuple) and isinstance(index, bool | np.bool_):
+            raise self.refusal("a truth value as a place", "use int(...)")
         if isinstance(owner, PLAIN_TYPES) and is_plain(index) and not isinstance(owner, np.ndarray):
             if (
                 isinstance(owner, list | dict)

@@ -42,6 +42,7 @@ from dpaudit.verify.coupled.values import (
     Unlisted,
     Vector,
     holds,
+    holds_code,
     is_known,
     is_number,
     is_plain,
@@ -60,7 +61,7 @@ def names(text: str) -> frozenset[str]:
 ALONG = names("sum mean max min amax amin prod any all argmax argmin cumsum std var median argsort sort")  # an axis
 OF_NUMPY = ALONG | names(
     """
-    array asarray copy zeros ones full arange linspace zeros_like ones_like eye concatenate stack flip ravel atleast_1d
+    array asarray copy zeros ones full arange linspace zeros_like ones_like eye concatenate stack ravel atleast_1d
     abs absolute sign clip minimum maximum round around rint floor ceil trunc exp expm1 log log1p log2 log10 sqrt square
     power tanh isfinite isnan isclose where logical_and logical_or logical_not unique count_nonzero histogram bincount
     diff dot inner outer matmul linalg.norm float64 float32 int64 int32
@@ -131,7 +132,9 @@ class CallRules(NumberRules):
         """Arguments of numpy's functions, `axis` by its name; none of an array of one axis."""
         own, few = getattr(np, name, None), {"clip": 3, "round": 2, "around": 2}
         most = own.nin if isinstance(own, np.ufunc) else few.get(name, 2 if name in ALONG else 9)
-        if len(args) > most or {"out", "where", "initial"} & set(kwargs):
+        if any(isinstance(each, dict | set) for each in args):
+            raise self.run.refusal("numpy's functions of a dictionary or set", "use a list of its values")
+        if len(args) > most or {"out", "where", "initial", "copy"} & set(kwargs):
             raise self.run.refusal(f"these arguments of `{name}`", "write `a = np.f(a)`, and no out or where")
         if name in ALONG and len(args) == 2:
             args, kwargs = args[:1], {"axis": args[1], **kwargs}
@@ -143,8 +146,10 @@ class CallRules(NumberRules):
             kwargs = {key: each for key, each in kwargs.items() if key != "axis"}
         return args, kwargs
 
-    def same_array(self, array: KnownArray, dtype: Any = None, **more: Any) -> KnownArray:
+    def same_array(self, array: KnownArray, dtype: Any = None, *others: Any, **more: Any) -> KnownArray:
         """The array, or a view of it: by its other name it is written to as well."""
+        if others:
+            raise self.run.refusal("an array of several axes", "use one for each row")
         plain = not more and dtype in (None, -1)
         if plain and array.kind != "L":
             return array
@@ -154,7 +159,10 @@ class CallRules(NumberRules):
     def by_python(self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
         """A call on plain values, by Python itself."""
         named = {name: self.unwrapped(each) for name, each in kwargs.items()}
-        found = self.run.plain(function, *map(self.unwrapped, args), **named)
+        unwrapped = [*map(self.unwrapped, args)]
+        if any(map(holds_code, (*unwrapped, *named.values()))):
+            raise self.run.refusal("a function or an object as an argument", "call it, or give its values")
+        found = self.run.plain(function, *unwrapped, **named)
         if isinstance(found, np.ndarray) and found.ndim == 1:
             return KnownArray(list(found))
         return self.run.plain(list, found) if isinstance(found, Iterator | MappingView) else found
@@ -356,6 +364,8 @@ class CallRules(NumberRules):
         return tuple(found) if isinstance(found, list) else found
 
     def _dict_of(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return self.of_container(value, "copy", [], {})
         found = self.run.items(value)
         if isinstance(found, list) and all(isinstance(each, tuple) and len(each) == 2 for each in found):
             return {self.run.key(key): each for key, each in found}

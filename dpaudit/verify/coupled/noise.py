@@ -75,6 +75,7 @@ class WholeAnswers(NotShown):
 class NoiseLedger:
     """What was spent on one way, step by step; and which noise was looked at, so that it can be undone."""
 
+    within = 0  # lists over what one run alone has, of which there may be many
     single: bool | None = None  # whether only the second run does this, or only the first; None: both
 
     def __init__(self, run: TreeExecutor) -> None:
@@ -306,7 +307,11 @@ class NoiseLedger:
     def many(self, action: Callable[[], Any]) -> Any:
         """What is done for a usual entry, and so for as many as there are: nothing may be spent on it."""
         steps = len(self.steps)
-        found = action()
+        self.within += self.single is not None
+        try:
+            found = action()
+        finally:
+            self.within -= self.single is not None
         if len(self.steps) > steps:
             cure = "give `answers`, how many there are"
             raise self.run.refusal("privacy is spent at every entry, and their number is not known", cure)
@@ -355,6 +360,8 @@ class NoiseLedger:
                 "noise on a value that one record may move by any amount", "bound it first, by np.clip say"
             )
         far = Fraction(far)
+        if far > 2**40:
+            raise self.run.refusal(f"what moves by {float(far):g}", "use a larger unit: numbers may overflow")
         if all(law == "normal" for law, _ in scales):
             square = sum(((abs(f) * drawn.scale) ** 2 for f, drawn in terms), Fraction(0))
             self.pay(f"Gaussian noise on what moves by at most {far}", gaussian=far**2 / square)

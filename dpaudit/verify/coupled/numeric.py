@@ -203,8 +203,8 @@ class NumberRules(ValueRules):
             first = is_plain(total) and total == 0 and not isinstance(each, Replaced)
             total = each if first else self.run.binary(ast.Add(), total, self.summand(each))
         total = self.summand(total)
-        settled = found and not any(isinstance(each, Noisy | FreshNoise) for each in found)
-        if settled and all(map(is_power, map(self.look, found))):
+        settled = found and not any(isinstance(each, Noisy | FreshNoise) for each in (start, *found))
+        if settled and is_plain(start) and start == 0 and all(map(is_power, map(self.look, found))):
             return replace(total, summed=tuple(found), log=None, over=None)
         return total
 
@@ -316,7 +316,11 @@ class NumberRules(ValueRules):
         if key is None:
             return items
         if isinstance(entries, Vector):
-            return [*parts(self.each(entries, lambda each: self.check_own(self.run.apply(key, [each], {}), clock)))]
+            before = self.run.contents()
+            found = self.each(entries, lambda each: self.check_own(self.run.apply(key, [each], {}), clock))
+            if not self.untouched_contents(before, self.run.contents()):
+                raise self.run.refusal("a key function that changes something", "write a loop")
+            return [*parts(found)]
         return [self.run.apply(key, [each], {}) for each in items]
 
     def _place_of(self, pick: Any, value: Any) -> Any:

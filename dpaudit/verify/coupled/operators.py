@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from dpaudit.verify.coupled import arithmetic
-from dpaudit.verify.coupled.expressions import ORDERS
+from dpaudit.verify.coupled.expressions import MISSING, ORDERS
 from dpaudit.verify.coupled.noise import NoiseLedger, weights_of
 from dpaudit.verify.coupled.values import (
     ALL,
     AT_LEAST_0,
     CLOCK,
     STILL,
+    AnyRow,
     Axis,
     FreshNoise,
     Keyed,
@@ -273,6 +274,8 @@ class OperatorRules(NoiseLedger):
             and all(isinstance(each, FreshNoise) and each.spent is None for each in value.items)
         ):
             first = value.items[0]
+            if len({*map(id, value.items)}) < len(value.items):
+                raise self.run.refusal("one draw of noise for several entries", "draw fresh noise for each")
             if all((each.law, each.scale) == (first.law, first.scale) for each in value.items):
                 self.rows_have(len(value.items))
                 for each in value.items:
@@ -334,6 +337,9 @@ class OperatorRules(NoiseLedger):
         before, self.single = self.single, second
         try:
             return action()
+        except RaisedAlike as error:
+            cure = "let it raise for no record"
+            raise self.run.refusal(f"a {error} that one record alone may raise", cure) from None
         finally:
             self.single = before
 
@@ -371,7 +377,7 @@ class OperatorRules(NoiseLedger):
             )
             return of_itself(function(*own), since)
 
-        usual = self.many(lambda: made(*(each.usual for each in every)))
+        usual = self.many(lambda: self.of_any_row(made, *(each.usual for each in every)))
         changed = tuple(self.both(made, *entries) for entries in zip(*(each.changed for each in every), strict=True))
         extra = vector.extra
         if extra is not None:
@@ -379,8 +385,22 @@ class OperatorRules(NoiseLedger):
             extra = extra[0], self.alone(extra[0], lambda: function(*alone))
         return replace(vector, usual=usual, changed=changed, extra=extra, **more)
 
+    def of_any_row(self, function: Callable[..., Any], *entries: Any) -> Any:
+        """A function of entries; of the rows of a user what it may be for any."""
+        several = max((len(each.records) for each in entries if isinstance(each, AnyRow)), default=0)
+        if not several:
+            return function(*entries)
+        found = [
+            function(*(each.records[place] if isinstance(each, AnyRow) else each for each in entries))
+            for place in range(several)
+        ]
+        kept = [each for each in found if each is not MISSING]
+        return functools.reduce(self.run.rules.join, kept) if kept else MISSING
+
     def unary(self, op: ast.unaryop, value: Any) -> Any:
         """op value."""
+        if isinstance(op, ast.USub) and isinstance(value, PairedTruth):
+            raise self.run.refusal("minus a truth value", "use int(...)")
         if isinstance(op, ast.USub):
             return self.binary(ast.Mult(), -1 if form_of(value) != "list or array" else -1.0, value)
         if isinstance(op, ast.UAdd):
@@ -396,7 +416,9 @@ class OperatorRules(NoiseLedger):
         sums = right.items if isinstance(right, KnownArray) else [right]
         if isinstance(op, ast.Lt | ast.LtE) and sums and all(self.of_the_first(left, each) for each in sums):
             return KnownArray([PairedTruth() for _ in sums]) if isinstance(right, KnownArray) else PairedTruth()
-        if isinstance(op, ast.Eq | ast.NotEq) and "list or array" in (form_of(left), form_of(right)):
+        forms = {form_of(left), form_of(right)}
+        listed = isinstance(op, ast.Eq | ast.NotEq) or isinstance(left, list) or isinstance(right, list)
+        if "list or array" in forms and (listed or len(forms) == 1 or "vector" in forms):
             raise self.run.refusal("a list or an array that is compared", "make it an array, by np.array(...)")
         if isinstance(left, arrays) or isinstance(right, arrays):
             return self.elementwise(lambda one, two: self.run.compared(op, one, two), left, right)
@@ -447,6 +469,7 @@ class OperatorRules(NoiseLedger):
             isinstance(left, FreshNoise)
             and left.law == "uniform"
             and left.spent is None
+            and not self.within
             and is_number(right)
             and isinstance(op, ast.Lt | ast.LtE)
         ):
@@ -454,7 +477,8 @@ class OperatorRules(NoiseLedger):
             return PairedTruth(chance=max(Fraction(0), min(Fraction(1), fraction_of(right))))
         if isinstance(op, ast.Lt | ast.LtE):
             op, left, right = ast.Gt(), right, left
-        if isinstance(left, Noisy) and left.value is None and is_number(right) and isinstance(op, ast.Gt | ast.GtE):
+        kept = isinstance(left, Noisy) and left.value is None and is_number(right) and not self.within
+        if kept and isinstance(op, ast.Gt | ast.GtE):
             failing = self.tail(left, fraction_of(right))
             if failing is not None:
                 self.facts["failing"] = self.facts.get("failing", Fraction(0)) + failing
@@ -513,10 +537,12 @@ class OperatorRules(NoiseLedger):
             list(container) if isinstance(container, list | tuple | set | dict) else self.run.known_items(container)
         ):
             one = self.run.compared(ast.Eq(), value, each)
-            if one is True:
-                return True
             if isinstance(one, PairedTruth):
                 found = one if found is False or not one.same else found
+            elif not isinstance(one, bool | np.bool_):
+                raise self.run.refusal("`in` of arrays", "compare their entries")
+            elif one:
+                return True
         return found
 
     def truth(self, value: Any) -> Any:

@@ -224,8 +224,10 @@ class ValueRules(JoinRules):
         """The one place or key that an index is, where one run alone has it: each that it may be is followed."""
         if isinstance(index, Record) and index.region is not None and isinstance(owner, dict):
             for key in owner:
-                if is_plain(key) and not isinstance(key, Own) and self.run.compared(ast.Eq(), index, key) is True:
-                    return key
+                if is_plain(key) and not isinstance(key, Own):
+                    equal = self.run.compared(ast.Eq(), index, key)
+                    if isinstance(equal, bool | np.bool_) and equal:
+                        return key
             place = index.region.get(index.path)
             if place is not None and place.exactly:
                 return place.value

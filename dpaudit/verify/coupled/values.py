@@ -207,6 +207,13 @@ class Record(UnknownValue):
     region: Mapping[tuple[Any, ...], Place] | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class AnyRow(UnknownValue):
+    """A row of the user whom one run alone has: it may be any of these records."""
+
+    records: tuple[Record, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a part of a record lies: at one of the values it is compared with, between two, or elsewhere."""
@@ -403,7 +410,7 @@ def form_of(value: Any) -> str:
 
 def is_number(value: Any) -> bool:
     """Whether a plain value is a finite number, or True or False."""
-    return isinstance(value, Real | np.bool_) and math.isfinite(value)
+    return isinstance(value, int) or isinstance(value, Real | np.bool_) and math.isfinite(value)
 
 
 def fraction_of(value: Any) -> Fraction:
@@ -482,6 +489,11 @@ def of_itself(value: Any, since: int) -> Any:
 def holds(value: Any) -> bool:
     """Whether there is a container inside that can be changed."""
     return any(isinstance(each, list | dict | set | KnownArray) or holds(each) for each in parts(value))
+
+
+def holds_code(value: Any) -> bool:
+    """Whether there is a function or an object of the program inside."""
+    return isinstance(value, OpaqueValue | Instance) or any(map(holds_code, parts(value)))
 
 
 def is_plain(value: Any) -> bool:

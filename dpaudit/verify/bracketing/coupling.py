@@ -40,6 +40,13 @@ def dearest(found: Derivation) -> Way:
     return max(found.ways, key=lambda each: each.total.size)
 
 
+def most_spent(found: Sequence[Derivation]) -> str:
+    """Which step spends most, of the way that does; nothing where none spends."""
+    way = max(map(dearest, found), key=lambda each: each.total.size)
+    step = max(way.steps, key=lambda each: each[2].size, default=None)
+    return "" if step is None else f", of which line {step[0]} spends most ({in_words(step[2])}: {step[1]})"
+
+
 def bounds_of(found: Sequence[Derivation], claim: Claim | None, source: str = COUPLING) -> Iterator[UpperBound]:
     """What derivations of all ways of an adjacency show together: without a delta where that is finite, and at one."""
     first = found[0]

@@ -29,6 +29,7 @@ from dpaudit.verify.bracketing.coupling import (
     bounds_of,
     check_about,
     dearest,
+    most_spent,
     proposed,
 )
 from dpaudit.verify.bracketing.targets import (
@@ -256,7 +257,10 @@ def derived(
             check_about(each, pair)
     case = next((each for each in heard if each.words == dearest(found[-1]).case), heard[-1])
     yield Bounds(pair=proposed(case, adjacency, found[-1].data))
-    for bound in bounds_of(found, claim):
+    bounds = tuple(bounds_of(found, claim))
+    if claim is not None and Bracket("", claim, None, bounds).proving is None:
+        bounds = tuple(bounds_of(found, claim, f"{COUPLING}{most_spent(found)}"))
+    for bound in bounds:
         yield Bounds((bound,), {bound: answers}, behind={bound: tuple(found)})
 
 

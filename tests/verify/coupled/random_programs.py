@@ -92,7 +92,10 @@ class Mechanism:
             users = {user: [value() for _ in range(numbers.randint(0, 3))] for user in range(numbers.randint(0, 2))}
             return users, {**users, 9: [value() for _ in range(numbers.randint(0, 4))]}
         if self.mode == "owned":
-            rows = [(user, 0, value()) for user in numbers.choices((1, 2, 9), k=numbers.randint(1, 5))]
+            rows = [
+                (user, numbers.choice((0, 1, 5)), value())
+                for user in numbers.choices((1, 2, 9), k=numbers.randint(1, 5))
+            ]
             return [row for row in rows if row[0] != 9], rows
         before, after = ([record() for _ in range(numbers.choice((0, 0, 1, 2)))] for _ in range(2))
         second = [record()] if self.adjacency == REPLACE else []

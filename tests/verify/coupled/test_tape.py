@@ -55,7 +55,7 @@ TWINS = [each for each in attacks("twins.txt") if each.adjacency in MOVES and no
 
 @for_each("twin", TWINS, ids=lambda each: each.name)
 def test_sound_programs_over_answers_run_alike(twin: Attack) -> None:
-    for seed, answers in enumerate(([0.5, 2.0, -1.0], [1, 3, 0], [2.0, 2.0, 2.0])):
+    for seed, answers in enumerate([[0.5, 2.0, -1.0], [1.0, 3.0, 0.0], [2.0, 2.0, 2.0]]):
         data: Any = answers[: twin.answers] if twin.answers else answers[0]
         found = by_the_executor(MODULES + twin.source, data, seed)
         assert found == "not followed" or near(found, by_python(twin.function, data, seed)), (found, data)

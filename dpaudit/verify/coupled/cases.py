@@ -299,7 +299,8 @@ class LoopRules(CallRules):
             for side, entry in ((False, first), (True, second))
         ]
         for each in after:
-            self.facts.update({} if each is None else each[id(self.facts)][1])
+            found = {} if each is None else each[id(self.facts)][1]
+            self.facts.update({what: each for what, each in found.items() if what != "failing"})  # it is paid
         result: Contents = {}
         for key, (container, held) in before.items():
             if container is self.facts:

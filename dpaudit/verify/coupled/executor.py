@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.verify.coupled.expressions import Expressions
+from dpaudit.verify.coupled.expressions import TOTAL, Expressions
 from dpaudit.verify.coupled.templates import seen_in
 from dpaudit.verify.coupled.values import (
     Function,
@@ -53,8 +53,11 @@ class TreeExecutor(Expressions):
     def statement(self, node: ast.stmt) -> None:
         """Executes a statement."""
         match node:
-            case ast.Assign() if (seen := seen_in(node, COUNTED)) and not any(
-                isinstance(each, ast.Call | ast.NamedExpr) for each in ast.walk(seen["K"])
+            case ast.Assign() if (seen := seen_in(node, COUNTED)) and all(
+                isinstance(each.func, ast.Name) and each.func.id in TOTAL
+                for part in ("K", "START", "MORE")
+                for each in ast.walk(seen[part])
+                if isinstance(each, ast.Call)
             ):
                 container, place = self.name(seen["c_"]), self.value(seen["K"])
                 more, start = seen["MORE"], seen["START"]
@@ -148,6 +151,8 @@ class TreeExecutor(Expressions):
         """What `before op= more` makes of a value that has so many names at least: its others see it change too."""
         if form_of(before) == "list or array":
             raise self.refusal("a list or an array that is changed in place", "write `a = a + b`")
+        if isinstance(before, list) and isinstance(op, ast.Add) and not isinstance(more, list | tuple | str | range):
+            raise self.refusal("a list to which something else is added in place", "append to it")
         if isinstance(before, list) and isinstance(op, ast.Add):
             self.check_alone(before)
             before.extend(self.known_items(more))

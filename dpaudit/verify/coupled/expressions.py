@@ -207,7 +207,7 @@ class Expressions(Ways):
         value = getattr({"numpy": np, "math": math, "numpy.linalg": np.linalg}.get(module.name), name, None)
         if isinstance(value, int | float):
             return value
-        return Function(full.replace("math.", "numpy.") if full in SAME_IN_NUMPY else full)
+        return Function(full)
 
     def plain(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """What Python makes of plain values; its exceptions are those of both runs."""
@@ -568,7 +568,3 @@ def too_large(function: Callable[..., Any], left: Any, right: Any) -> bool:
 
 
 MISSING = object()  # of a name: without a value on some way
-SAME_IN_NUMPY = frozenset(
-    f"math.{name}"
-    for name in ("exp", "log", "sqrt", "floor", "ceil", "log1p", "expm1", "log2", "log10", "tanh", "sin", "cos")
-)

@@ -293,15 +293,17 @@ class NoiseLedger:
 
     def many(self, action: Callable[[], Any]) -> Any:
         """What is done for a usual entry, and so for as many as there are: nothing may be spent on it."""
-        steps = len(self.steps)
+        steps, choices = len(self.steps), len(self.run.script.made)
         self.within += self.single is not None
         try:
             found = action()
         finally:
             self.within -= self.single is not None
+        cure = "give `answers`, how many there are"
         if len(self.steps) > steps:
-            cure = "give `answers`, how many there are"
             raise self.run.refusal("privacy is spent at every entry, and their number is not known", cure)
+        if len(self.run.script.made) > choices:  # another entry may go another way
+            raise self.run.refusal("a decision for every entry, and their number is not known", cure)
         return found
 
     def used(self, drawn: Any, by: Any) -> None:

@@ -389,6 +389,8 @@ class NumberRules(ValueRules):
         """A norm times, over or under a positive number, or with one added; a vector over a bound of its norm."""
         if other is norm.of:
             bounds = norm.column and norm.kept
+            if isinstance(other, Record):
+                self.numbers.add((*other.path, ".row"))
             if bounds and isinstance(op, ast.Mult) and norm.inverse:
                 return NormedVector(number=within(norm.factor), axis=self.rows)
             if bounds and isinstance(op, ast.Div) and not norm.inverse and not is_left:

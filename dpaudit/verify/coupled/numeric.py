@@ -209,12 +209,8 @@ class NumberRules(ValueRules):
                 raise self.run.refusal("a sum over rows and columns", "give axis=0")
             return self.lifted(functools.partial(self.total, vector), *every)
         numbers = [each for each in map(number_of, every) if each is not None]
-        if (
-            len(numbers) < len(every)
-            or axis is not None
-            and vector.array
-            and not isinstance(vector.usual, PairedNumber)
-        ):
+        rows = axis is not None and vector.array and not isinstance(vector.usual, PairedNumber)
+        if rows or len(numbers) < len(every):
             return self.refused("sum")
         return self.total(vector, *numbers)
 

@@ -219,12 +219,8 @@ class OperatorRules(NoiseLedger):
         if is_number(by) and (isinstance(op, ast.Mult) or isinstance(op, ast.Div) and block is left and by != 0):
             factor = fraction_of(by) if isinstance(op, ast.Mult) else 1 / fraction_of(by)
             return self.lifted(functools.partial(arithmetic.scaled, factor=factor), block)
-        if (
-            not isinstance(left, Record | Norm)
-            and not isinstance(right, Record | Norm)
-            and is_same(left)
-            and is_same(right)
-        ):
+        data = isinstance(left, Record | Norm) or isinstance(right, Record | Norm)
+        if not data and is_same([left, right]):
             return UnknownValue()
         raise self.run.refusal("this operation on a vector", "add vectors, or multiply them by public numbers")
 
@@ -314,12 +310,8 @@ class OperatorRules(NoiseLedger):
         """One value for what the first run has and what the second."""
         if isinstance(first, Record) or isinstance(second, Record):
             return Replaced(False, first, second)
-        if (
-            is_plain(first)
-            and is_plain(second)
-            and type(first) is type(second)
-            and self.run.plain(operator.eq, first, second) is True
-        ):
+        plain = is_plain((first, second)) and type(first) is type(second)
+        if plain and self.run.plain(operator.eq, first, second) is True:
             return first
         if isinstance(first, tuple) and isinstance(second, tuple) and len(first) == len(second):
             return tuple(map(self.beside, first, second))
@@ -446,11 +438,8 @@ class OperatorRules(NoiseLedger):
             return self.run.plain(ORDERS[type(op)], 0, value)
         if record.region is None:
             return PairedTruth()
-        if (
-            not isinstance(value, int | float | str | bool | None | np.generic)
-            or isinstance(value, float)
-            and math.isnan(value)
-        ):
+        none = isinstance(value, float) and math.isnan(value)
+        if none or not isinstance(value, int | float | str | bool | None | np.generic):
             raise self.run.refusal("a record compared with this", "compare its parts with numbers or texts")
         place = record.region.get(record.path)
         if place is None:
@@ -474,11 +463,8 @@ class OperatorRules(NoiseLedger):
         """value in container."""
         if isinstance(container, UnknownValue | str):
             return self.decided(PairedTruth(is_same(value) and is_same(container)))
-        if (
-            isinstance(container, dict)
-            and any(isinstance(each, Own) for each in container)
-            and not isinstance(value, Own)
-        ):
+        own = isinstance(container, dict) and any(isinstance(each, Own) for each in container)
+        if own and not isinstance(value, Own):
             raise self.run.refusal("whether the data have this key", "compare records with it")
         found: Any = False
         held = isinstance(container, list | tuple | set | dict)

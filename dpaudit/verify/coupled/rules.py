@@ -235,13 +235,8 @@ class ValueRules(OperatorRules):
 
         `start`: what an entry that is not there yet is taken for.
         """
-        known = (
-            isinstance(owner, dict | list | KnownArray)
-            and not is_plain(index)
-            and self.single is None
-            and is_same(index)
-        )
-        if not known or not isinstance(op, ast.Add | ast.Sub):
+        known = isinstance(owner, dict | list | KnownArray) and isinstance(op, ast.Add | ast.Sub)
+        if not known or is_plain(index) or not is_same(index) or self.single is not None:
             return False
         more = self.look(self.run.value(value))
         if not is_same(more):
@@ -264,11 +259,8 @@ class ValueRules(OperatorRules):
                 self.run.store(owner.items, index, value)
                 return
             owner = owner if owner.shared else owner.items
-        if (
-            isinstance(owner, list)
-            and isinstance(index, PairedNumber)
-            and (self.single is not None or index.same and not is_same(value))
-        ):
+        one = self.single is not None or is_same(index) and not is_same(value)
+        if one and isinstance(owner, list) and isinstance(index, PairedNumber):
             owner[self.one_of(index, len(owner))] = value
             return
         if isinstance(owner, dict) and isinstance(index, Record) and index.region is not None:

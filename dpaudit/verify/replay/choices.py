@@ -182,6 +182,7 @@ def _shape(size: Any) -> tuple[int, ...]:
 
 
 MOST_DRAWS = 2_000  # in one run; more is a loop that does not end (reported after some seconds)
+FOREVER = "a loop that can go on for ever"
 DIFFERS = (
     "the mechanism did not do the same on the same choices: it keeps something from one run to the next, draws from "
     "elsewhere than rng, asks what a draw of rng.random() is, tells an address or the time, or returns objects of a "
@@ -224,7 +225,7 @@ class Choices(Draws):
 
     def begin(self) -> None:
         """Before a run: back to the root."""
-        self._at = 0
+        self._at, self.is_lost = 0, False
         self._uniforms = []
 
     def uniform_draw(self) -> Uniform:
@@ -253,8 +254,7 @@ class Choices(Draws):
             )
         if len(self._picked) >= MOST_DRAWS:
             raise self.refuse(
-                f"a run draws more than {MOST_DRAWS:,} times: a loop that can go on for ever has no finite law; "
-                "bound the number of its rounds"
+                f"a run draws more than {MOST_DRAWS:,} times: {FOREVER} has no finite law; bound the number of its rounds"
             )
         if isinstance(key, int):
             first, weight, total = 0, 1, key

@@ -45,6 +45,7 @@ class FiniteLosses:
 
     `laws[i]` maps each output on `domain[i]`, in canonical form, to its probability. `pairs` are places in the domain;
     both orders count. `paths` is the number of runs behind the laws, `scope` says what the statement is about.
+    `rests[i]` is what `laws[i]` lacks to 1, of runs that were not followed: their outputs may be any.
 
     >>> third = Fraction(1, 4)
     >>> coin = FiniteLosses.of([0, 1], [(0, 1)], [{0: 1 - third, 1: third}, {0: third, 1: 1 - third}])
@@ -58,27 +59,38 @@ class FiniteLosses:
     worst: Worst
     paths: int = 0
     scope: str = "all pairs listed, all outputs"
+    rests: tuple[Fraction, ...] = ()
 
     @classmethod
     def of(
-        cls, domain: Sequence[Any], pairs: "Sequence[Places]", laws: Sequence[Law], paths: int = 0, scope: str = ""
+        cls,
+        domain: Sequence[Any],
+        pairs: "Sequence[Places]",
+        laws: Sequence[Law],
+        paths: int = 0,
+        scope: str = "",
+        rest: Fraction = Fraction(0),
     ) -> "FiniteLosses":
-        """The losses of laws that are known. Raises `InvalidSpec` where one is no law, or there is no pair."""
+        """The losses of laws that are known, but for `rest` at most.
+
+        Raises `InvalidSpec` where one is no law, or there is no pair.
+        """
+        rests = tuple(1 - sum(law.values()) for law in laws)
         for place, law in enumerate(laws):
-            if sum(law.values()) != 1 or min(law.values()) < 0:
+            if not 0 <= rests[place] <= rest or min(law.values()) < 0:
                 raise InvalidSpec(f"law {place} must have probabilities that sum to 1, got {sum(law.values())}")
         if not pairs or not all(0 <= place < len(laws) == len(domain) for pair in pairs for place in pair):
             raise InvalidSpec("pairs must be places of two datasets of the domain, and there must be one at least")
-        of_pairs = [_worst(i, j, laws[i], laws[j]) for i, j in _both_ways(pairs)]
+        of_pairs = [_worst(i, j, laws[i], laws[j], rests[j]) for i, j in _both_ways(pairs)]
         # an infinite loss is above all others, and of two that are equal the likelier one
         worst = max(of_pairs, key=lambda w: (w.q == 0, w.p / w.q if w.q else Fraction(0), w.p))
         words = scope or f"{pairs_in_words(len(pairs), len(domain))}, all outputs"
-        return cls(tuple(domain), tuple(pairs), tuple(laws), worst, paths, words)
+        return cls(tuple(domain), tuple(pairs), tuple(laws), worst, paths, words, rests)
 
     @property
     def epsilon(self) -> Enclosure:
         """The largest loss of any output on any pair, at delta 0; both ends infinite where it is infinite."""
-        return self.worst.loss
+        return Enclosure(self.worst.loss.lower, math.inf) if any(self.rests) else self.worst.loss
 
     @property
     def infinite(self) -> bool:
@@ -90,20 +102,28 @@ class FiniteLosses:
         value = exact(epsilon)
         if value is None or value < 0:
             raise InvalidSpec(f"epsilon must be finite and at least 0, got {epsilon!r}")
-        return largest(hockey_stick(self._side_by_side(i, j), value) for i, j in _both_ways(self.pairs))
+        return largest(self._delta(i, j, value) for i, j in _both_ways(self.pairs))
+
+    def _delta(self, i: int, j: int, epsilon: Fraction) -> Enclosure:
+        """Of one pair: runs that were not followed may all have outputs that only the first dataset has, or none."""
+        found = hockey_stick([*self._side_by_side(i, j), (self.rests[i], 0)], epsilon)
+        return Enclosure(0.0, found.upper) if any(self.rests) else found
 
     def epsilon_at(self, delta: Fraction | float) -> Enclosure:
         """The least epsilon of at least 0 at a delta, all pairs in both orders; infinite if no epsilon is enough."""
         value = exact(delta)
         if value is None or not 0 <= value <= 1:
             raise InvalidSpec(f"delta must be a probability, got {delta!r}")
-        worst = Fraction(1)
+        least = most = Fraction(1)
         for i, j in _both_ways(self.pairs):
-            ratio = ratio_at(self.steps(i, j), value)
+            steps = self.steps(i, j)
+            ratio = ratio_at(steps, value - self.rests[i])
+            most = math.inf if ratio is None else max(most, ratio)
+            ratio = ratio_at(steps, value, self.rests[j])
             if ratio is None:
                 return INFINITE
-            worst = max(worst, ratio)
-        return of_log(worst)
+            least = max(least, ratio)
+        return Enclosure(of_log(least).lower, math.inf if most == math.inf else of_log(most).upper)
 
     def steps(self, first: int, second: int) -> list[tuple[Fraction, Fraction]]:
         """The probabilities of the outputs of one ratio under two datasets, the largest ratio first.
@@ -158,18 +178,22 @@ def atoms_of(both: Iterable[tuple[Fraction, Fraction]]) -> dict[Fraction | float
     return atoms
 
 
-def _worst(i: int, j: int, first: Law, second: Law) -> Worst:
-    """The outputs of the largest ratio of two laws."""
+def _worst(i: int, j: int, first: Law, second: Law, rest: Fraction) -> Worst:
+    """The outputs of the largest ratio of two laws; of the likely ones where q may be larger by a rest."""
     atoms = atoms_of(side_by_side(first, second))
-    return Worst(i, j, *atoms[max(atoms)])
+    p, q = atoms[max(atoms)] if not rest else max(atoms.values(), key=lambda both: both[0] / (both[1] + rest))
+    return Worst(i, j, p, q + rest)
 
 
-def ratio_at(steps: Iterable[tuple[Fraction, Fraction]], delta: Fraction) -> Fraction | None:
+def ratio_at(
+    steps: Iterable[tuple[Fraction, Fraction]], delta: Fraction, rest: Fraction = Fraction(0)
+) -> Fraction | None:
     """The least e^epsilon with P(S) <= e^epsilon Q(S) + delta for all S, at least 0; None if no epsilon is enough.
 
     `steps` are P and Q of the outputs of one ratio, the largest first: the hardest events hold those above some ratio.
+    Q(S) counts as larger by a rest.
     """
-    p = q = most = Fraction(0)
+    p, q, most = Fraction(0), rest, Fraction(0)
     for more_p, more_q in steps:
         p, q = p + more_p, q + more_q
         if p > delta:

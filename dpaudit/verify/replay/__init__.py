@@ -30,7 +30,7 @@ from dpaudit.verify.replay.choices import FOREVER, Choices
 from dpaudit.verify.replay.faces import types_as_they_seem
 from dpaudit.verify.replay.losses import FiniteLosses, Neighbours, Worst, adjacent, pairs_in_words
 from dpaudit.verify.replay.partition import Partition
-from dpaudit.verify.replay.samplers import Place, Samplers, Unfit
+from dpaudit.verify.replay.samplers import Missing, Place, Samplers, Unfit
 from dpaudit.verify.replay.walk import LEAST_AGAIN, Walked, confirm, confirm_with, walk_paths
 
 __all__ = ["Choices", "FiniteLosses", "Raised", "Shaped", "Worst", "canonical", "replay"]
@@ -180,7 +180,7 @@ def replay(
     unseen = sorted(outside(function))
     scope += f", if nothing is drawn, kept or told by {', '.join(unseen)}" if unseen else ""
     scope += ENDED if samplers.endless else ""
-    return FiniteLosses.of(datasets, pairs, partition.laws, sum(each.paths for each in walked), scope)
+    return FiniteLosses.of(datasets, pairs, partition.laws, sum(each.paths for each in walked), scope, rest=int(samplers.endless))
 
 
 def _walked(mechanism: PerRun, datasets: Sequence[Any], most: int) -> tuple[list[Walked], Samplers, bool]:
@@ -201,6 +201,8 @@ def _walked(mechanism: PerRun, datasets: Sequence[Any], most: int) -> tuple[list
             raise
         except Unfit as error:
             unfit[error.place] = str(error)
+        except Missing as error:
+            unfit[error.sampler.place] = f"it may read {error.name} before that has a value"
         except (InvalidSpec, UnsoundAudit) as error:
             if not samplers.loops or samplers.endless:
                 why = "".join(f"; {each}" for each in unfit.values()) if FOREVER in str(error) else ""

@@ -69,7 +69,7 @@ class FiniteLosses:
         laws: Sequence[Law],
         paths: int = 0,
         scope: str = "",
-        rest: Fraction = Fraction(0),
+        rest: Fraction | int = 0,
     ) -> "FiniteLosses":
         """The losses of laws that are known, but for `rest` at most.
 

@@ -32,13 +32,13 @@ from dpaudit.verify.replay.canonical import NUMBERS, PLAIN, Raised, canonical
 from dpaudit.verify.replay.choices import Choices
 from dpaudit.verify.replay.faces import BEHIND, FACE
 from dpaudit.verify.replay.source import StandIn, Weights
-from dpaudit.verify.replay.tails import Geometric, Unbounded, in_whole
+from dpaudit.verify.replay.tails import FINE, Geometric, Unbounded, in_whole
 from dpaudit.verify.replay.walk import walk_paths
 
 MOST_PATHS = 100_000  # of one round
 MOST_STATES = 2_000  # of a loop
-RARE = 2.0**-120  # a way to a state that is not followed
-MOST_LOST = 2.0**-40  # of a law
+RARE = 2.0**-80  # a way to a state that is not followed
+MOST_LOST = Fraction(1, 1 << 40)  # of a law
 PURE = [getattr(builtins, name) for name in "abs bool divmod float int max min pow range round tuple".split()]
 PURE += [Fraction, np.float64, np.int64, *(each for each in vars(math).values() if callable(each))]
 MODULES = (math, np, fractions)
@@ -142,9 +142,10 @@ class Sampler:
             try:
                 return self._end(source, given)
             except Missing as missing:
-                if missing.sampler is not self:
-                    raise
-                (self.plain if missing.count else self.tracked).add(missing.name)
+                known = self.plain if missing.count else self.tracked
+                if missing.name in known or (missing.sampler is not self if missing.count else missing.name not in self.stored):
+                    raise  # it may be of a loop around this one
+                known.add(missing.name)
             except (OutOfTime, Unfit) as error:
                 raise source.remembered(error)
             except DpAuditError as error:
@@ -230,10 +231,11 @@ class Sampler:
         for output in law:
             if type(output) is Raised:
                 named = re.search(r"variable '(\w+)'", output.message)
-                if issubclass(output.kind, NameError) and named and named[1] in self.stored - self.tracked:
+                if issubclass(output.kind, NameError) and named and named[1] in self.stored:
                     raise Missing(self, named[1])
                 raise Unfit(self.place, f"it may raise {output.kind.__name__}")
-        return {end: law[place] for end, place in places.items() if place in law}
+        row = {end: law[place] for end, place in places.items() if place in law}
+        return row if sum(row.values()) == 1 else {end: Fraction(int(p * FINE), FINE) for end, p in row.items()}
 
     def _ended(self, kind: str, found: Any, counts: list[str]) -> End:
         laws: list[Geometric] = []
@@ -317,7 +319,7 @@ class Samplers:
         laws = [law for loop in self.loops for law in loop.laws.values()]
         return any(weights[-1] or any(rate for *_, rate in ends) for ends, weights in laws)
 
-    def of(self, function: Any) -> Any:
+    def of(self, function: Any, *, within: bool = False) -> Any:
         """The same function, but that each loop that is a sampler is one draw; and so in functions that it calls."""
         if type(function) is types.FunctionType and function not in self._made:
             self._made[function] = function
@@ -327,13 +329,17 @@ class Samplers:
                 return function
             if passed_through(function) is not function:
                 return function
+            loops = _Loops(self, function, definition)
             for each in _called(function, definition.body).values():
-                self.of(each)
+                self.of(each, within=True)
+            if within:  # a function that is called is a loop of one round
+                once = ast.While(ast.Constant(True), [*definition.body, ast.Return()], [])
+                definition.body = [ast.copy_location(once, definition)]
             definition.args.defaults, definition.args.kw_defaults = [], [None] * len(definition.args.kwonlyargs)
             for part in ast.walk(definition.args):
                 if isinstance(part, ast.arg):
                     part.annotation = None
-            _Loops(self, function, definition).visit(definition)
+            loops.visit(definition)
             made = self.compiled(function, definition.args, definition.body)
             for name in ("__name__", "__qualname__", "__doc__", "__defaults__", "__kwdefaults__", "__annotations__"):
                 setattr(made, name, getattr(function, name))

@@ -88,7 +88,7 @@ def in_whole(shares: Sequence[Fraction]) -> Weights:
     (3, 2, 1)
     """
     size = math.lcm(*(share.denominator for share in shares))
-    size = size if size.bit_length() < MOST_STEPS else FINE
+    size = size if sum(shares) == 1 and size.bit_length() < MOST_STEPS else FINE
     weights = [share.numerator * size // share.denominator for share in shares]
     return (*weights, size - sum(weights))
 

@@ -202,7 +202,7 @@ def _walked(mechanism: PerRun, datasets: Sequence[Any], most: int) -> tuple[list
         except Unfit as error:
             unfit[error.place] = str(error)
         except Missing as error:
-            unfit[error.sampler.place] = f"it may read {error.name} before that has a value"
+            unfit[error.place] = f"it may read {error.name} before that has a value"
         except (InvalidSpec, UnsoundAudit) as error:
             if not samplers.loops or samplers.endless:
                 why = "".join(f"; {each}" for each in unfit.values()) if FOREVER in str(error) else ""

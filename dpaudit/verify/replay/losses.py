@@ -1,11 +1,14 @@
 """The exact privacy loss of laws over finitely many outputs: epsilon, delta, the worst pair."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
+
+import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.data.data import digest
@@ -13,9 +16,11 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.enclosure import INFINITE, Enclosure, hockey_stick, largest, of_log
+from dpaudit.verify.replay.canonical import Shaped
 from dpaudit.verify.replay.source import exact
 
 Law = Mapping[Hashable, Fraction]
+Atoms = dict[Fraction | float, tuple[Fraction, Fraction]]  # P and Q by their ratio
 
 SOURCE = "replay of every choice"
 
@@ -81,7 +86,7 @@ class FiniteLosses:
                 raise InvalidSpec(f"law {place} must have probabilities that sum to 1, got {sum(law.values())}")
         if not pairs or not all(0 <= place < len(laws) == len(domain) for pair in pairs for place in pair):
             raise InvalidSpec("pairs must be places of two datasets of the domain, and there must be one at least")
-        of_pairs = [_worst(i, j, laws[i], laws[j], rests[j]) for i, j in _both_ways(pairs)]
+        of_pairs = [_worst(i, j, atoms, rests[j]) for i, j, atoms in Together(laws).each(_both_ways(pairs))]
         # an infinite loss is above all others, and of two that are equal the likelier one
         worst = max(of_pairs, key=lambda w: (w.q == 0, w.p / w.q if w.q else Fraction(0), w.p))
         words = scope or f"{pairs_in_words(len(pairs), len(domain))}, all outputs"
@@ -102,12 +107,9 @@ class FiniteLosses:
         value = exact(epsilon)
         if value is None or value < 0:
             raise InvalidSpec(f"epsilon must be finite and at least 0, got {epsilon!r}")
-        return largest(self._delta(i, j, value) for i, j in _both_ways(self.pairs))
-
-    def _delta(self, i: int, j: int, epsilon: Fraction) -> Enclosure:
-        """Of one pair: runs that were not followed may all have outputs that only the first dataset has, or none."""
-        found = hockey_stick([*self._side_by_side(i, j), (self.rests[i], 0)], epsilon)
-        return Enclosure(0.0, found.upper) if any(self.rests) else found
+        every = Together(self.laws).each(_both_ways(self.pairs))
+        found = largest(hockey_stick([*atoms.values(), (self.rests[i], 0)], value) for i, _, atoms in every)
+        return Enclosure(0.0, found.upper) if any(self.rests) else found  # what was not followed may be anything
 
     def epsilon_at(self, delta: Fraction | float) -> Enclosure:
         """The least epsilon of at least 0 at a delta, all pairs in both orders; infinite if no epsilon is enough."""
@@ -115,8 +117,8 @@ class FiniteLosses:
         if value is None or not 0 <= value <= 1:
             raise InvalidSpec(f"delta must be a probability, got {delta!r}")
         least = most = Fraction(1)
-        for i, j in _both_ways(self.pairs):
-            steps = self.steps(i, j)
+        for i, j, atoms in Together(self.laws).each(_both_ways(self.pairs)):
+            steps = _sorted(atoms)
             ratio = ratio_at(steps, value - self.rests[i])
             most = math.inf if ratio is None else max(most, ratio)
             ratio = ratio_at(steps, value, self.rests[j])
@@ -130,11 +132,7 @@ class FiniteLosses:
 
         Places in the domain. The first few together are the event that tells the first dataset best from the second.
         """
-        atoms = atoms_of(self._side_by_side(first, second))
-        return [atoms[ratio] for ratio in sorted(atoms, reverse=True)]
-
-    def _side_by_side(self, first: int, second: int) -> Iterator[tuple[Fraction, Fraction]]:
-        return side_by_side(self.laws[first], self.laws[second])
+        return _sorted(next(Together(self.laws).each([(first, second)]))[2])
 
     def upper_bound(self, delta: float = 0.0) -> UpperBound:
         """The least epsilon at a delta, as an upper bound for the pairs of this domain (and a lower one)."""
@@ -166,9 +164,9 @@ def side_by_side(first: Law, second: Law) -> Iterator[tuple[Fraction, Fraction]]
     return ((first.get(output, nothing), second.get(output, nothing)) for output in {**first, **second})
 
 
-def atoms_of(both: Iterable[tuple[Fraction, Fraction]]) -> dict[Fraction | float, tuple[Fraction, Fraction]]:
+def atoms_of(both: Iterable[tuple[Fraction, Fraction]]) -> "Atoms":
     """P and Q of outputs, those of one ratio p / q taken together; the ratio is infinite where q is 0."""
-    atoms: dict[Fraction | float, tuple[Fraction, Fraction]] = {}
+    atoms: Atoms = {}
     nothing = Fraction(0), Fraction(0)
     for p, q in both:
         if p or q:
@@ -178,9 +176,75 @@ def atoms_of(both: Iterable[tuple[Fraction, Fraction]]) -> dict[Fraction | float
     return atoms
 
 
-def _worst(i: int, j: int, first: Law, second: Law, rest: Fraction) -> Worst:
+class Together:
+    """Laws side by side, entry by entry where the entries of their outputs are independent."""
+
+    def __init__(self, laws: Sequence[Law]) -> None:
+        self._laws, self._entries = laws, dict[int, tuple[Any, list[int]] | None]()
+        self._marginals: dict[frozenset[tuple[Hashable, Fraction]], int] = {}
+
+    def each(self, places: "Iterable[Places]") -> "Iterator[tuple[int, int, Atoms]]":
+        """P and Q of the outputs of each ratio, of pairs of laws; of those where they are the same one is enough."""
+        known = set[Hashable]()
+        for first, second in places:
+            p, q = self._independent(first), self._independent(second)
+            if p is None or q is None or p[0] != q[0]:
+                yield first, second, atoms_of(side_by_side(self._laws[first], self._laws[second]))
+            elif (key := tuple(sorted(zip(p[1], q[1], strict=True)))) not in known:
+                known.add(key)
+                marginals, both = [*map(dict, self._marginals)], [(Fraction(1), Fraction(1))]
+                for one, other in key:
+                    entry = atoms_of(side_by_side(marginals[one], marginals[other])).values()
+                    both = [*atoms_of((a * c, b * d) for (a, b), (c, d) in product(both, entry)).values()]
+                yield first, second, atoms_of(both)
+
+    def _independent(self, place: int) -> tuple[Any, list[int]] | None:
+        """The shape of a law's outputs and the marginal laws of their entries, if it is the product of these."""
+        if place not in self._entries:
+            self._entries[place] = None
+            law = self._laws[place]
+            vectors = {output: vector(output) for output in law}
+            shapes = {(shape, len(entries)) for shape, entries in vectors.values()}
+            if len(shapes) == 1 and len(law) > 2 and sum(law.values()) == 1:
+                size = math.lcm(*(p.denominator for p in law.values()))
+                weights = {vectors[output][1]: p.numerator * (size // p.denominator) for output, p in law.items()}
+                marginals = [Counter[Hashable]() for _ in next(iter(weights))]
+                for entries, weight in weights.items():
+                    for marginal, entry in zip(marginals, entries, strict=True):
+                        marginal[entry] += weight
+                scale = size ** (len(marginals) - 1) if marginals else 0
+                if all(
+                    weight * scale == math.prod(marginal[entry] for marginal, entry in zip(marginals, entries, strict=True))
+                    for entries, weight in weights.items()
+                ):
+                    of_entries = [frozenset((e, Fraction(w, size)) for e, w in each.items()) for each in marginals]
+                    numbers = [self._marginals.setdefault(each, len(self._marginals)) for each in of_entries]
+                    self._entries[place] = shapes.pop(), numbers
+        return self._entries[place]
+
+
+def vector(form: Any) -> tuple[Hashable, tuple[Hashable, ...]]:
+    """The entries of an output that has some, and what else there is of it: two outputs with the same are one.
+
+    >>> vector((1, "a"))
+    (<class 'tuple'>, (1, 'a'))
+    """
+    if type(form) is not Shaped:
+        return (tuple, form) if type(form) is tuple else (form, ())
+    if form.kind is np.ndarray and type(form.content[2]) is bytes:
+        dtype, shape, held = form.content
+        size = max(1, len(held) // max(1, math.prod(shape)))
+        return (np.ndarray, dtype, shape), tuple(held[at : at + size] for at in range(0, len(held), size))
+    within, entries = vector(form.content)
+    return (form.kind, within), entries
+
+
+def _sorted(atoms: "Atoms") -> list[tuple[Fraction, Fraction]]:
+    return [atoms[ratio] for ratio in sorted(atoms, reverse=True)]
+
+
+def _worst(i: int, j: int, atoms: "Atoms", rest: Fraction) -> Worst:
     """The outputs of the largest ratio of two laws; of the likely ones where q may be larger by a rest."""
-    atoms = atoms_of(side_by_side(first, second))
     p, q = atoms[max(atoms)] if not rest else max(atoms.values(), key=lambda both: both[0] / (both[1] + rest))
     return Worst(i, j, p, q + rest)
 

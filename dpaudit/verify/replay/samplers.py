@@ -3,8 +3,8 @@
 A *sampler* is a `while` loop that begins with plain numbers and texts, and does nothing but compute and draw, so that
 how it ends depends on what it begins with and on its draws alone. Its own code is replayed, round by round. Rounds make
 a chain of states, the values that a round reads before it writes them, and how the chain ends is solved for in
-fractions. A number that is only added to is no part of the state: what stands for it refuses all other use. Where a
-state comes back with that number larger by c, the loop adds c times a geometric number: see `tails`.
+fractions. A counter, which a loop only adds constants to, is no part of the state: where a state comes back with it
+larger by c, the loop adds c times a geometric number, see `tails`. A function that is called is a loop of one round.
 """
 
 import ast
@@ -14,15 +14,16 @@ import copy
 import fractions
 import functools
 import math
+import operator
 import re
 import sys
 import types
 from builtins import type  # the real one: while mechanisms run there is another in its place
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,24 +39,23 @@ from dpaudit.verify.replay.walk import walk_paths
 MOST_PATHS = 100_000  # of one round
 MOST_STATES = 2_000  # of a loop
 RARE = 2.0**-80  # a way to a state that is not followed
-MOST_LOST = Fraction(1, 1 << 40)  # of a law
+MOST_LOST = Fraction(1, 1 << 40)  # of a law, of what is not followed
 PURE = [getattr(builtins, name) for name in "abs bool divmod float int max min pow range round tuple".split()]
 PURE += [Fraction, np.float64, np.int64, *(each for each in vars(math).values() if callable(each))]
 MODULES = (math, np, fractions)
-_STATEMENTS = "FunctionDef Assign AugAssign AnnAssign Expr If While For Break Continue Return Pass Raise Assert"
+_STATEMENTS = "Assign AugAssign AnnAssign Expr If While For Break Continue Return Pass Raise Assert"
 _EXPRESSIONS = "BoolOp BinOp UnaryOp IfExp Compare Call keyword Constant Name Tuple Subscript Slice Attribute NamedExpr"
-_PARTS = "expr_context operator boolop unaryop cmpop arguments arg"
-READ = tuple(getattr(ast, name) for name in f"{_STATEMENTS} {_EXPRESSIONS} {_PARTS}".split())
-ROUND = """
+READ = tuple(getattr(ast, name) for name in f"{_STATEMENTS} {_EXPRESSIONS} expr_context operator boolop unaryop cmpop".split())
+AGAIN, EXIT = -1, -2  # how a round ends, or the place of the return that it came to
+ROUND = f"""
 for __round__ in (0,):
     if not 0:
         break
 else:
-    return "again", locals()
-return "exit", locals()
+    return {AGAIN}, locals()
+return {EXIT}, locals()
 """
 
-State = tuple[tuple[str, Any], ...]  # values by name, as parts
 Place = tuple[types.CodeType, int]  # a loop: whose code, and the line in it
 
 
@@ -68,163 +68,139 @@ class Unfit(DpAuditError):
 
 
 class Missing(DpAuditError):
-    """A sampler needs the value of a name; with `count`, that of a number which is not only added to."""
+    """A round reads a name that was given no value, though it may have one."""
 
-    def __init__(self, sampler: "Sampler", name: str, *, count: bool = False) -> None:
-        self.sampler, self.name, self.count = sampler, name, count
-
-
-class Counted(Geometric):
-    """Behind a number that a round begins with: it may be added to, and nothing else."""
-
-    def __init__(self, source: StandIn, sampler: "Sampler", name: str) -> None:
-        super().__init__(source, Fraction(0))
-        self.missing = Missing(sampler, name, count=True)
-
-    def once(self, *, last: bool = False) -> None:
-        raise self.missing
-
-    def known(self) -> int:
-        raise self.missing
-
-    def below(self, cut: int) -> bool:
-        raise self.missing
+    def __init__(self, place: Place, name: str) -> None:
+        self.place, self.name = place, name
 
 
-@dataclass(frozen=True, slots=True)
-class Plain:
-    """A value of how a round ends; equal to none that can be told from it."""
+class Number(NamedTuple):
+    """An `Unbounded` of how a round ends; those of one law depend on one draw."""
 
-    form: Hashable
-    value: Any = field(compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A number of how a round ends: offset + step * the number of a name that it began with, or of a law by place."""
-
-    law: str | int
-    offset: int
+    law: int
+    start: int
     step: int
-    rate: Fraction = Fraction(0)
+    rate: Fraction
 
 
-@dataclass(frozen=True, slots=True)
-class End:
-    """How a round ends: "again", "exit" or "return", with which values; and by how much numbers have grown by then."""
+class End(NamedTuple):
+    """How a round ends: with which values, as parts, and how much is added to each counter by then."""
 
-    kind: str
-    parts: Any
-    grown: tuple[int, ...] = ()
+    kind: int
+    parts: tuple[tuple[str, Any], ...]
+    added: tuple[int, ...]
 
 
 Row = dict[End, Fraction]
 
 
 class Sampler:
-    """A loop: `names` that stand in it, of which it writes `stored`; `kept` may be read after it."""
+    """A loop: `names` stand in it, of which it writes `stored`, `counters` among them; `kept` may be read after it."""
 
-    def __init__(
-        self, place: Place, code: Callable[[Iterable[str]], Any], seen: Callable[[], Hashable], names: set[str]
-    ) -> None:
-        self.place, self.code, self.seen, self.names = place, code, seen, sorted(names)
-        self.stored, self.kept = set[str](), set[str]()
-        self.tracked, self.plain = set[str](), set[str]()
-        self.idealised = False
-        self.laws: dict[Hashable, tuple[list[tuple[End, dict[str, int], Fraction]], Weights]] = {}
+    def __init__(self, place: Place, code: Callable[[tuple[str, ...]], Any], seen: Callable[[], Hashable]) -> None:
+        self.place, self.code, self.seen = place, code, seen
+        self.names, self.stored, self.counters, self.kept = set[str](), set[str](), set[str](), set[str]()
+        self.tracked, self.idealised = set[str](), False
+        self.values: dict[Hashable, Any] = {FACE: None}  # by their forms
+        self.laws: dict[Hashable, tuple[list[tuple[End, tuple[int, ...], Fraction]], Weights]] = {}
 
-    def end(self, given: Mapping[str, Any]) -> tuple[str, Any]:
-        """How it ends: ("return", a value), or ("exit", values by name)."""
-        source = next((BEHIND.__get__(v) for name, v in given.items() if name in self.names and type(v) is FACE), None)
+    def end(self, given: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+        """How it ends, and the values of names then."""
+        source = next((BEHIND.__get__(given[name]) for name in self.names if type(given.get(name)) is FACE), None)
         if source is None:
             raise Unfit(self.place, "it draws from no generator that it is given")
         while True:
             try:
                 return self._end(source, given)
             except Missing as missing:
-                known = self.plain if missing.count else self.tracked
-                if missing.name in known or (missing.sampler is not self if missing.count else missing.name not in self.stored):
-                    raise  # it may be of a loop around this one
-                known.add(missing.name)
+                if missing.name in self.tracked or missing.name not in self.stored:
+                    raise source.remembered(missing)  # it may be of a loop around this one
+                self.tracked.add(missing.name)
             except (OutOfTime, Unfit) as error:
                 raise source.remembered(error)
             except DpAuditError as error:
                 raise source.remembered(Unfit(self.place, str(error))) from None
 
-    def _end(self, source: StandIn, given: Mapping[str, Any]) -> tuple[str, Any]:
-        begun = {name: given[name] for name in self.names if name in given and name not in self.stored - self.tracked}
-        counts = [n for n in begun if n in self.tracked - self.plain and type(begun[n]) in (int, Unbounded)]
-        values = {name: self._part(value, True, []) for name, value in begun.items() if name not in counts}
-        key = tuple(counts), tuple(values.items()), self.seen()
+    def _end(self, source: StandIn, given: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+        begun = {name: given[name] for name in sorted(self.names) if name in given}
+        counted = [name for name in begun if name in self.counters and type(begun[name]) in (int, Unbounded)]
+        used = [name for name in begun if name not in counted and name not in self.stored - self.tracked]
+        parts = tuple((name, self._part(begun[name])) for name in used)
+        key = tuple(counted), parts, self.seen()
         if key not in self.laws:
-            self.laws[key] = self._law(values, counts)
+            self.laws[key] = self._law(dict(parts), counted)
+        if self.laws[key] is None:
+            del self.laws[key]
+            self.counters = set()
+            return self._end(source, given)
         ends, weights = self.laws[key]
         source.idealised = source.idealised or self.idealised
         place = source.pick(weights)
         if place == len(ends):
             raise source.lose()
-        end, grown, rate = ends[place]
-        laws: dict[str | int, Geometric] = {}
+        end, grows, rate = ends[place]
+        laws: dict[int, Geometric] = {}
 
         def filled(part: Any) -> Any:
-            if type(part) is tuple:
-                return tuple(map(filled, part))
-            if type(part) is Plain:
-                return part.value
-            if type(part) is not Number:
-                return part
-            if type(part.law) is int:
-                return Unbounded(laws.setdefault(part.law, Geometric(source, part.rate)), part.offset, part.step)
-            number = begun[part.law] * part.step + part.offset
-            growing = part.step * grown[part.law]
-            return number + Unbounded(laws.setdefault("", Geometric(source, rate)), 0, growing) if growing else number
+            if type(part) is Number:
+                return Unbounded(laws.setdefault(part.law, Geometric(source, part.rate)), part.start, part.step)
+            return tuple(map(filled, part)) if type(part) is tuple else self.values[part]
 
-        return end.kind, filled(end.parts) if end.kind == "return" else dict(filled(end.parts))
+        found, law = {name: filled(part) for name, part in end.parts}, Geometric(source, rate)
+        for name, added, growing in zip(counted, end.added, grows, strict=True):
+            found[name] = begun[name] + (Unbounded(law, added, growing) if growing else added)
+        return end.kind, found
 
-    def _law(self, values: Mapping[str, Any], counts: list[str]) -> Any:
-        """The ways it ends from a state with their weights; and what is added then, once or more often, at which rate."""
-        fixed = {name: part for name, part in values.items() if name not in self.stored}
-        first, still = End("again", tuple((n, values[n]) for n in values if n in self.stored)), (0,) * len(counts)
+    def _law(self, begun: Mapping[str, Any], counted: list[str]) -> Any:
+        """The ways it ends from a state, what counters grow by, again and again, at which rate; with their weights.
+
+        None where counters grow in more than one way.
+        """
+        fixed = {name: part for name, part in begun.items() if name not in self.stored}
+        still = (0,) * len(counted)
+        first = End(AGAIN, tuple((name, part) for name, part in begun.items() if name in self.stored), still)
         likely, waiting, rows = {first: 1.0}, [first], dict[End, Row]()
         for here in waiting:
             if len(rows) > MOST_STATES:
                 raise Unfit(self.place, f"its rounds begin in more than {MOST_STATES:,} states")
-            rows[here] = self._round(fixed, here.parts, counts) if likely[here] > RARE else {}
-            for end, p in rows[here].items():
-                if end.kind == "again":
-                    state = replace(end, grown=())
-                    waiting += [state] if state not in likely else []
-                    likely[state] = max(likely.get(state, 0.0), likely[here] * float(p))
+            rows[here] = self._round({**fixed, **dict(here.parts)}, counted) if likely[here] > RARE else {}
+            for state, p in [(end._replace(added=still), p) for end, p in rows[here].items() if end.kind == AGAIN]:
+                waiting += [state] if state not in likely else []
+                likely[state] = max(likely.get(state, 0.0), likely[here] * float(p))
         for here in waiting[1:]:
             back, row = _apart(rows.pop(here), here)
             if back.keys() - {still}:
-                raise Missing(self, counts[0], count=True)
-            for other in rows.values():
-                for grown, p in _apart(other, here, take=True)[0].items():
-                    for end, q in row.items() if back.get(still) != 1 else ():
-                        moved = _moved(end, dict(zip(counts, grown, strict=True)))
-                        other[moved] = other.get(moved, Fraction(0)) + p * q / (1 - back.get(still, 0))
+                return None
+            for other, (moves, rest) in [(other, _apart(rows[other], here)) for other in rows]:
+                for (added, p), (end, q) in product(moves.items(), row.items() if back.get(still) != 1 else ()):
+                    end = end._replace(added=tuple(map(operator.add, added, end.added)))
+                    rest[end] = rest.get(end, Fraction(0)) + p * q / (1 - back.get(still, 0))
+                rows[other] = rest
         back, row = _apart(rows[first], first)
         wait = 1 - back.pop(still, Fraction(0))
+        grows, again = next(iter(back.items()), (still, Fraction(0)))
         if len(back) > 1:
-            raise Missing(self, counts[0], count=True)
-        grown, again = next(iter(back.items()), (still, Fraction(0)))
-        if wait == again:
-            raise Unfit(self.place, "it never ends")
-        weights = in_whole([p / (wait - again) for p in row.values()])
-        if weights[-1] > MOST_LOST * sum(weights):
-            raise Unfit(self.place, "too much of it would not be followed")
-        return [(end, dict(zip(counts, grown, strict=True)), again / wait) for end in row], weights
+            return None
+        weights = in_whole([p / (wait - again) for p in row.values() if wait != again])
+        if wait == again or weights[-1] > MOST_LOST * sum(weights):
+            raise Unfit(self.place, "it never ends, or has too many likely ways to go on")
+        return [(end, grows, again / wait) for end in row], weights
 
-    def _round(self, fixed: Mapping[str, Any], state: State, counts: list[str]) -> Row:
+    def _round(self, begun: Mapping[str, Any], counted: list[str]) -> Row:
         """How one round ends from a state."""
-        values, places = {**fixed, **dict(state)}, dict[End, int]()
-        code, choices = self.code((*values, *counts)), Choices(MOST_PATHS)
+        code, choices, places = self.code((*begun, *counted)), Choices(MOST_PATHS), dict[End, int]()
 
         def once(_: None, rng: Any) -> int:
-            given = [rng if part.form is FACE else part.value for part in values.values()]
-            kind, found = code(*given, *(Unbounded(Counted(choices, self, name), 0, 1) for name in counts))
-            return places.setdefault(self._ended(kind, found, counts), len(places))
+            given = [rng if part is FACE else self.values[part] for part in begun.values()]
+            kind, found = code(*given, *(0 for _ in counted))
+            names = self.tracked if kind == AGAIN else self.kept
+            for name in names - found.keys() - self.tracked:
+                raise Missing(self.place, name)
+            laws = None if kind == AGAIN else list[Geometric]()
+            plain = sorted((names - set(counted)) & found.keys())
+            parts = tuple((name, self._part(found[name], laws)) for name in plain)
+            added = tuple(_known(found[name]) if name in names or kind == AGAIN else 0 for name in counted)
+            return places.setdefault(End(kind, parts, added), len(places))
 
         law = walk_paths(once, None, choices, MOST_PATHS).law
         self.idealised = self.idealised or choices.idealised
@@ -232,78 +208,36 @@ class Sampler:
             if type(output) is Raised:
                 named = re.search(r"variable '(\w+)'", output.message)
                 if issubclass(output.kind, NameError) and named and named[1] in self.stored:
-                    raise Missing(self, named[1])
+                    raise Missing(self.place, named[1])
                 raise Unfit(self.place, f"it may raise {output.kind.__name__}")
         row = {end: law[place] for end, place in places.items() if place in law}
         return row if sum(row.values()) == 1 else {end: Fraction(int(p * FINE), FINE) for end, p in row.items()}
 
-    def _ended(self, kind: str, found: Any, counts: list[str]) -> End:
-        laws: list[Geometric] = []
-        if kind == "return":
-            return End(kind, self._part(found, False, laws))
-        names = self.tracked if kind == "again" else self.kept
-        for name in names - found.keys() - self.tracked:
-            raise Missing(self, name)
-        parts = {name: self._part(found[name], kind == "again", laws) for name in sorted(names) if name in found}
-        if kind == "exit":
-            return End(kind, tuple(parts.items()))
-        grown = [parts.pop(name) for name in counts]
-        for name, part in zip(counts, grown, strict=True):
-            if type(part) is not Number or (part.law, part.step) != (name, 1):
-                raise Missing(self, name, count=True)
-        for number in _numbers(tuple(parts.values())):
-            raise Missing(self, number.law, count=True)
-        return End(kind, tuple(parts.items()), tuple(part.offset for part in grown))
-
-    def _part(self, value: Any, settled: bool, laws: list[Geometric]) -> Any:
-        """A value of how a round ends or begins; `settled` where it must be plain."""
+    def _part(self, value: Any, laws: list[Geometric] | None = None) -> Any:
+        """A value of how a round begins or ends; `laws` are those of the numbers in it, None where it must be plain."""
         if type(value) is tuple:
-            return tuple(self._part(each, settled, laws) for each in value)
-        if type(value) is Unbounded and value.law.value is None:
-            if type(value.law) is Counted and value.law.missing.sampler is self:
-                return Number(value.law.missing.name, value.offset, value.step)
-            if not settled:
-                value.law.once()
-                laws.extend([value.law] if value.law not in laws else [])
-                start = value.offset + value.step * value.law.low
-                return Number(laws.index(value.law), start, value.step, value.law.rate)
-        value = value.known() if type(value) is Unbounded else value
+            return tuple(self._part(each, laws) for each in value)
+        if type(value) is Unbounded and value.law.value is None and laws is not None:
+            value.law.once()
+            laws.extend([value.law] if value.law not in laws else [])
+            return Number(laws.index(value.law), value.offset + value.step * value.law.low, value.step, value.law.rate)
+        value = _known(value)
         if type(value) is FACE:
-            return Plain(FACE, None)
+            return FACE
         if not _is_plain(value):
             raise Unfit(self.place, f"it uses a {type(value).__name__}: use whole numbers, floats and texts alone")
-        return Plain(canonical(value), value)
+        self.values[form := canonical(value)] = value
+        return form
 
 
-def _apart(row: Row, here: End, *, take: bool = False) -> tuple[dict[tuple[int, ...], Fraction], Row]:
-    """The ways back to a state, by what has grown on them, and the others; `take` takes them out of the row."""
-    back = {end.grown: p for end, p in row.items() if end.kind == "again" and end.parts == here.parts}
-    rest = {end: p for end, p in row.items() if end.kind != "again" or end.parts != here.parts}
-    if take:
-        row.clear()
-        row.update(rest)
-    return back, rest
+def _apart(row: Row, here: End) -> tuple[dict[tuple[int, ...], Fraction], Row]:
+    """The ways back to a state, by what is added on them, and the others."""
+    back = {end.added: p for end, p in row.items() if end[:2] == here[:2]}
+    return back, {end: p for end, p in row.items() if end[:2] != here[:2]}
 
 
-def _moved(end: End, more: Mapping[str, int]) -> End:
-    """How a round ends where it began with so much more."""
-
-    def moved(part: Any) -> Any:
-        if type(part) is tuple:
-            return tuple(map(moved, part))
-        counted = type(part) is Number and type(part.law) is str
-        return replace(part, offset=part.offset + part.step * more[part.law]) if counted else part
-
-    if end.kind == "again":
-        return replace(end, grown=tuple(a + b for a, b in zip(end.grown, more.values(), strict=True)))
-    return replace(end, parts=moved(end.parts)) if any(more.values()) else end
-
-
-def _numbers(part: Any) -> Iterator[Number]:
-    for each in part if type(part) is tuple else ():
-        yield from _numbers(each)
-    if type(part) is Number:
-        yield part
+def _known(value: Any) -> Any:
+    return value.known() if type(value) is Unbounded else value
 
 
 class Samplers:
@@ -319,32 +253,31 @@ class Samplers:
         laws = [law for loop in self.loops for law in loop.laws.values()]
         return any(weights[-1] or any(rate for *_, rate in ends) for ends, weights in laws)
 
-    def of(self, function: Any, *, within: bool = False) -> Any:
+    def of(self, function: Any, *, called: bool = False) -> Any:
         """The same function, but that each loop that is a sampler is one draw; and so in functions that it calls."""
-        if type(function) is types.FunctionType and function not in self._made:
+        if type(function) is not types.FunctionType:
+            return function
+        if function not in self._made:
             self._made[function] = function
-            try:
+            with contextlib.suppress(InvalidSpec):
                 definition = copy.deepcopy(source_of(function).definition)
-            except InvalidSpec:
-                return function
-            if passed_through(function) is not function:
-                return function
-            loops = _Loops(self, function, definition)
-            for each in _called(function, definition.body).values():
-                self.of(each, within=True)
-            if within:  # a function that is called is a loop of one round
-                once = ast.While(ast.Constant(True), [*definition.body, ast.Return()], [])
-                definition.body = [ast.copy_location(once, definition)]
-            definition.args.defaults, definition.args.kw_defaults = [], [None] * len(definition.args.kwonlyargs)
-            for part in ast.walk(definition.args):
-                if isinstance(part, ast.arg):
-                    part.annotation = None
-            loops.visit(definition)
-            made = self.compiled(function, definition.args, definition.body)
-            for name in ("__name__", "__qualname__", "__doc__", "__defaults__", "__kwdefaults__", "__annotations__"):
-                setattr(made, name, getattr(function, name))
-            self._made[function] = made if self.loops else function
-        return self._made.get(function, function) if type(function) is types.FunctionType else function
+                if passed_through(function) is function and "locals" not in read_names(definition):
+                    self._made[function] = self._rewritten(function, definition, called)
+        return self._made[function]
+
+    def _rewritten(self, function: types.FunctionType, definition: ast.FunctionDef, called: bool) -> Any:
+        for each in _called(function, definition.body).values():
+            self.of(each, called=True)
+        loops = _Loops(self, function, definition, called)
+        arguments = definition.args
+        arguments.defaults, arguments.kw_defaults = [], [None] * len(arguments.kwonlyargs)
+        for part in [part for part in ast.walk(arguments) if isinstance(part, ast.arg)]:
+            part.annotation = None
+        loops.visit(definition)
+        made = self.compiled(function, arguments, definition.body)
+        for name in ("__name__", "__qualname__", "__doc__", "__defaults__", "__kwdefaults__", "__annotations__"):
+            setattr(made, name, getattr(function, name))
+        return made if self.loops else function
 
     def compiled(self, function: types.FunctionType, arguments: ast.arguments, body: list[ast.stmt]) -> Any:
         """A function that sees the names that another one sees."""
@@ -358,34 +291,43 @@ class Samplers:
         return space["outer"](**given)
 
     def _late(self, function: types.FunctionType) -> Callable[..., Any]:
-        return lambda *arguments, **named: self._made.get(function, function)(*arguments, **named)
+        return lambda *arguments, **named: self._made[function](*arguments, **named)
 
 
 class _Loops(ast.NodeTransformer):
-    """Puts one draw in the place of each loop that is a sampler."""
+    """Puts one draw in the place of each loop that is a sampler, and of the whole of a function that is called."""
 
-    def __init__(self, samplers: Samplers, function: types.FunctionType, definition: ast.FunctionDef) -> None:
+    def __init__(
+        self, samplers: Samplers, function: types.FunctionType, definition: ast.FunctionDef, called: bool
+    ) -> None:
         self.samplers, self.function, self.loads = samplers, function, _loads(definition)
         loops = [each for each in ast.walk(definition) if isinstance(each, ast.While | ast.For)]
         self.within = {each for loop in loops for each in ast.walk(loop) if each is not loop}
+        self.whole = ast.While(ast.Constant(True), [*definition.body, ast.Return()], [])
+        if called:
+            definition.body = [ast.copy_location(self.whole, definition)]
 
     def visit_While(self, node: ast.While) -> Any:
-        place, loads, local = (self.function.__code__, node.lineno), _loads(node), _local(self.function)
-        stored = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-        names, returns = read_names(node) & local, any(isinstance(each, ast.Return) for each in ast.walk(node))
-        reached = list[Any]()
+        place, loads, whole = (self.function.__code__, node.lineno), _loads(node), node is self.whole
+        inside = [*(ast.walk(node) if whole else _inside(node))]
+        stored = {each.id for each in inside if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+        names = {each.id for each in inside if isinstance(each, ast.Name)} & _local(self.function)
+        counters, reached = _counters(inside), list[Any]()
         try:
-            reached = _reached(self.function, [node], [])
-            if node.orelse or stored - local:
+            _reached(self.function, inside, reached)
+            if node.orelse or stored - names:
                 raise InvalidSpec("it has an else, or writes a name that is not its function's")
         except InvalidSpec as error:
             self.samplers.unfit.setdefault(place, str(error))
         self.generic_visit(node)
         if place in self.samplers.unfit:
             return node
-        body = ast.parse(ROUND).body
+        if whole:
+            _Returns(VALUED).visit(node)
+            names, stored = names | {"__value__"}, stored | {"__value__"}
+        returns, body = _Returns(ENDED), ast.parse(ROUND).body
         body[0].body[0].test.operand = node.test  # type: ignore[attr-defined]
-        body[0].body += [_Returns().visit(each) for each in node.body]  # type: ignore[attr-defined]
+        body[0].body += returns.visit(ast.Module(node.body, [])).body  # type: ignore[attr-defined]
 
         @functools.cache
         def code(given: tuple[str, ...]) -> Any:
@@ -393,27 +335,55 @@ class _Loops(ast.NodeTransformer):
             unset = [f"{name} = 0" for name in names.difference(given)]  # never run: they make the names its own
             return self.samplers.compiled(self.function, arguments, [*body, *ast.parse("\n".join(unset)).body])
 
-        sampler = Sampler(place, code, lambda: tuple(_marked(*each) for each in reached), names)
-        sampler.stored = stored
-        sampler.kept = {name for name in stored if self.loads[name] > (0 if node in self.within else loads[name])}
+        sampler = Sampler(place, code, lambda: tuple(_marked(*each) for each in reached))
+        sampler.names, sampler.stored, sampler.counters = names, stored, counters
+        read = {name for value in returns.values for name in read_names(value)}
+        sampler.kept = {n for n in stored if n in read or self.loads[n] > (0 if node in self.within else loads[n])}
         self.samplers.loops.append(sampler)
         lines = [f"__end__ = __sampler__({len(self.samplers.loops) - 1}, locals())"]
-        lines += ["if __end__[0] == 'return':", "    return __end__[1]"] if returns else []
-        for name in sorted(sampler.kept):
-            lines += [f"if {name!r} in __end__[1]:", f"    {name} = __end__[1][{name!r}]"]
+        lines += [f"if {name!r} in __end__[1]: {name} = __end__[1][{name!r}]" for name in sorted(sampler.kept)]
+        lines += [f"if __end__[0] == {at}: return {ast.unparse(value)}" for at, value in enumerate(returns.values)]
         return ast.parse("\n".join(lines)).body
 
 
-class _Returns(ast.NodeTransformer):
-    """Says of what a round returns that it is that."""
+VALUED, ENDED = "__value__ = 0\nreturn __value__", "return {}, locals()"
 
-    def visit_Return(self, node: ast.Return) -> ast.Return:
-        value = node.value or ast.Constant(None)
-        return ast.Return(ast.Tuple([ast.Constant("return"), value], ast.Load()))
+
+class _Returns(ast.NodeTransformer):
+    """Puts other code in the place of each return; {} in it is the place of the value in `values`."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.values = text, list[ast.expr]()
+
+    def visit_Return(self, node: ast.Return) -> list[ast.stmt]:
+        self.values.append(node.value or ast.Constant(None))
+        made = ast.parse(self.text.format(len(self.values) - 1)).body
+        if len(made) > 1:
+            made[0].value = self.values[-1]  # type: ignore[attr-defined]
+        return made
 
 
 def _loads(node: ast.AST) -> Counter[str]:
     return Counter(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+
+
+def _inside(node: ast.AST) -> Iterator[ast.AST]:
+    """What a loop does, but for what is computed of a value that it returns, which is done after it."""
+    yield node
+    for each in ast.iter_child_nodes(node) if not isinstance(node, ast.Return) else ():
+        yield from _inside(each)
+
+
+def _counters(inside: Iterable[ast.AST]) -> set[str]:
+    """The names that a loop only adds whole constants to."""
+    uses = Counter(node.id for node in inside if isinstance(node, ast.Name))
+    for node in inside:
+        match node:
+            case ast.AugAssign(ast.Name(name), ast.Add() | ast.Sub(), ast.Constant(int())):
+                uses[name] -= 1
+            case ast.Assign([ast.Name(name)], ast.BinOp(ast.Name(same), ast.Add() | ast.Sub(), ast.Constant(int()))):
+                uses[name] -= 2 * (name == same)
+    return {name for name, others in uses.items() if not others}
 
 
 def _local(function: types.FunctionType) -> set[str]:
@@ -421,7 +391,7 @@ def _local(function: types.FunctionType) -> set[str]:
 
 
 def _value(function: types.FunctionType, name: str, attribute: str = "") -> Any:
-    """What a name of its module or of Python stands for; an attribute only where that is a module's of `MODULES`."""
+    """What a name of its module or of Python stands for; an attribute only where that is a module of `MODULES`."""
     value = function.__globals__.get(name, vars(builtins).get(name))
     return getattr(value, attribute, value) if any(value is module for module in MODULES) else value
 
@@ -434,12 +404,12 @@ def _called(function: types.FunctionType, body: Iterable[ast.AST]) -> dict[str, 
     return {name: value for name, value in found.items() if value.__module__.partition(".")[0] not in libraries}
 
 
-def _reached(function: types.FunctionType, body: Iterable[ast.AST], known: list[Any]) -> list[Any]:
-    """The names of others that a piece of code reads, with the functions that it calls: all that it depends on.
+def _reached(function: types.FunctionType, nodes: Iterable[ast.AST], known: list[Any]) -> None:
+    """Adds the names of others that a piece of code reads, with the functions that it calls: all that it depends on.
 
-    Raises `InvalidSpec` where it may do more than compute.
+    Raises `InvalidSpec` where it may do more than compute and draw.
     """
-    nodes, local = [node for each in body for node in ast.walk(each)], _local(function)
+    local = _local(function)
     attributes = {id(node.value): node.attr for node in nodes if isinstance(node, ast.Attribute)}
     for node in nodes:
         if not isinstance(node, READ) or isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
@@ -453,10 +423,9 @@ def _reached(function: types.FunctionType, body: Iterable[ast.AST], known: list[
         known.append(entry)
         given = getattr(value, "__defaults__", None) or (), getattr(value, "__kwdefaults__", None) or {}
         if type(value) is types.FunctionType and all(map(_is_plain, (*given[0], *given[1].values()))):
-            _reached(value, source_of(value).definition.body, known)
-        elif not _is_plain(value) and not isinstance(value, np.ufunc) and value not in PURE:
+            _reached(value, [part for each in source_of(value).definition.body for part in ast.walk(each)], known)
+        elif not _is_plain(value) and not isinstance(value, np.ufunc) and not any(value is each for each in PURE):
             raise InvalidSpec(f"{node.id} in it, which is not known to compute only")
-    return known
 
 
 def _marked(function: types.FunctionType, name: str, attribute: str) -> Hashable:

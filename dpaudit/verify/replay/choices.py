@@ -41,6 +41,9 @@ class Draws(StandIn):
     def integers(
         self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False
     ) -> Any:
+        if type(low) is int and low > 1 and high is None and size is None and dtype is np.int64 and not endpoint:
+            place = self.pick(low)  # quick
+            return SMALL[place] if place < 256 else np.int64(place)
         if size is not None:
             kind = np.dtype(dtype)
             return self._filled(size, lambda: self.integers(low, high, None, dtype, endpoint), kind)
@@ -60,6 +63,8 @@ class Draws(StandIn):
         return dtype(value) if dtype in (int, bool) else np.dtype(dtype).type(value)
 
     def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        if size is out is None and dtype is np.float64:
+            return self.uniform_draw()  # quick
         if dtype is not np.float64 and np.dtype(dtype) != np.float64 or out is not None:
             raise self.refuse("rng.random can be replayed for doubles that it returns; leave out dtype and out")
         if size is None:
@@ -236,11 +241,12 @@ class Choices(Draws):
     def pick(self, key: Key) -> int:
         at = self._at
         self._at = at + 1
-        if at >= len(self._picked):
+        try:
+            if self._keys[at] == key:
+                return self._picked[at]
+        except IndexError:
             return self._open(key)
-        if self._keys[at] != key:
-            raise self.broken(DIFFERS)
-        return self._picked[at]
+        raise self.broken(DIFFERS)
 
     def _open(self, key: Key) -> int:
         """A place that no run has been to: the first outcome that is possible."""

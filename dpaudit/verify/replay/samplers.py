@@ -19,7 +19,7 @@ import re
 import sys
 import types
 from builtins import type  # the real one: while mechanisms run there is another in its place
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from itertools import product
@@ -101,7 +101,7 @@ class Sampler:
         self.place, self.code, self.seen = place, code, seen
         self.names, self.stored, self.counters, self.kept = set[str](), set[str](), set[str](), set[str]()
         self.tracked, self.idealised = set[str](), False
-        self.values: dict[Hashable, Any] = {FACE: None}  # by their forms
+        self.values: dict[Hashable, Any] = {FACE: FACE}  # by their forms
         self.laws: dict[Hashable, tuple[list[tuple[End, tuple[int, ...], Fraction]], Weights]] = {}
 
     def end(self, given: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
@@ -139,6 +139,13 @@ class Sampler:
         if place == len(ends):
             raise source.lose()
         end, grows, rate = ends[place]
+        found, law = self._filled(source, end.parts), Geometric(source, rate)
+        for name, added, growing in zip(counted, end.added, grows, strict=True):
+            found[name] = begun[name] + (Unbounded(law, added, growing) if growing else added)
+        return end.kind, found
+
+    def _filled(self, source: StandIn, parts: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+        """Values by name; numbers without a largest value are drawn anew."""
         laws: dict[int, Geometric] = {}
 
         def filled(part: Any) -> Any:
@@ -146,10 +153,7 @@ class Sampler:
                 return Unbounded(laws.setdefault(part.law, Geometric(source, part.rate)), part.start, part.step)
             return tuple(map(filled, part)) if type(part) is tuple else self.values[part]
 
-        found, law = {name: filled(part) for name, part in end.parts}, Geometric(source, rate)
-        for name, added, growing in zip(counted, end.added, grows, strict=True):
-            found[name] = begun[name] + (Unbounded(law, added, growing) if growing else added)
-        return end.kind, found
+        return {name: filled(part) for name, part in parts}
 
     def _law(self, begun: Mapping[str, Any], counted: list[str]) -> Any:
         """The ways it ends from a state, what counters grow by, again and again, at which rate; with their weights.
@@ -159,7 +163,7 @@ class Sampler:
         fixed = {name: part for name, part in begun.items() if name not in self.stored}
         still = (0,) * len(counted)
         first = End(AGAIN, tuple((name, part) for name, part in begun.items() if name in self.stored), still)
-        likely, waiting, rows = {first: 1.0}, [first], dict[End, Row]()
+        likely, waiting, rows, before = {first: 1.0}, [first], dict[End, Row](), defaultdict[End, set[End]](set)
         for here in waiting:
             if len(rows) > MOST_STATES:
                 raise Unfit(self.place, f"its rounds begin in more than {MOST_STATES:,} states")
@@ -167,14 +171,17 @@ class Sampler:
             for state, p in [(end._replace(added=still), p) for end, p in rows[here].items() if end.kind == AGAIN]:
                 waiting += [state] if state not in likely else []
                 likely[state] = max(likely.get(state, 0.0), likely[here] * float(p))
+                before[state].add(here)
         for here in waiting[1:]:
             back, row = _apart(rows.pop(here), here)
             if back.keys() - {still}:
                 return None
-            for other, (moves, rest) in [(other, _apart(rows[other], here)) for other in rows]:
+            for other in [each for each in rows if each in before[here]]:
+                moves, rest = _apart(rows[other], here)
                 for (added, p), (end, q) in product(moves.items(), row.items() if back.get(still) != 1 else ()):
                     end = end._replace(added=tuple(map(operator.add, added, end.added)))
                     rest[end] = rest.get(end, Fraction(0)) + p * q / (1 - back.get(still, 0))
+                    before[end._replace(added=still)].add(other)
                 rows[other] = rest
         back, row = _apart(rows[first], first)
         wait = 1 - back.pop(still, Fraction(0))
@@ -191,13 +198,12 @@ class Sampler:
         code, choices, places = self.code((*begun, *counted)), Choices(MOST_PATHS), dict[End, int]()
 
         def once(_: None, rng: Any) -> int:
-            given = [rng if part is FACE else self.values[part] for part in begun.values()]
+            given = [rng if value is FACE else value for value in self._filled(choices, begun.items()).values()]
             kind, found = code(*given, *(0 for _ in counted))
             names = self.tracked if kind == AGAIN else self.kept
             for name in names - found.keys() - self.tracked:
                 raise Missing(self.place, name)
-            laws = None if kind == AGAIN else list[Geometric]()
-            plain = sorted((names - set(counted)) & found.keys())
+            laws, plain = list[Geometric](), sorted((names - set(counted)) & found.keys())
             parts = tuple((name, self._part(found[name], laws)) for name in plain)
             added = tuple(_known(found[name]) if name in names or kind == AGAIN else 0 for name in counted)
             return places.setdefault(End(kind, parts, added), len(places))

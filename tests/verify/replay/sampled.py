@@ -1,0 +1,401 @@
+"""Samplers as people write them, with their broken twins; and an enumeration of their paths that shares nothing with replay."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+STOP = Fraction(1, 2**14)  # a path of less probability is not followed by the enumeration
+
+
+class TooRare(BaseException):
+    """The path is not followed."""
+
+
+class Tape:
+    """A generator whose draws are read from a list of places, and at its end the first is taken."""
+
+    def __init__(self, places: list[int]) -> None:
+        self.places, self.shares, self.at, self.p = places, list[list[Fraction]](), 0, Fraction(1)
+
+    def draw(self, shares: list[Fraction]) -> int:
+        if self.at == len(self.places):
+            self.places.append(0)
+        place = self.places[self.at]
+        self.shares.append(shares)
+        self.at += 1
+        self.p *= shares[place]
+        if self.p < STOP:
+            raise TooRare
+        return place
+
+    def integers(self, low: int, high: int | None = None) -> int:
+        first, last = (0, low) if high is None else (low, high)
+        return first + self.draw([Fraction(1, last - first)] * (last - first))
+
+    def random(self) -> Coin:
+        return Coin(self)
+
+
+class Coin:
+    def __init__(self, tape: Tape) -> None:
+        self.tape = tape
+
+    def __lt__(self, p: float) -> bool:
+        share = Fraction(min(2**53, max(0, math.ceil(Fraction(p) * 2**53))), 2**53)
+        return share == 1 or share > 0 and self.tape.draw([share, 1 - share]) == 0
+
+    def __ge__(self, p: float) -> bool:
+        return not self < p
+
+
+def enumerated(function: Callable[..., Any], data: Any) -> tuple[dict[Any, Fraction], Fraction]:
+    """The outputs of all likely paths, and what is left."""
+    law: dict[Any, Fraction] = defaultdict(Fraction)
+    places: list[int] = []
+    left = Fraction(0)
+    while True:
+        tape = Tape(places)
+        try:
+            law[function(data, tape)] += tape.p
+        except TooRare:
+            left += tape.p
+        del places[tape.at :]
+        while places and places[-1] + 1 == len(tape.shares[len(places) - 1]):
+            places.pop()
+        if not places:
+            return law, left
+        places[-1] += 1
+
+
+# --- noise of one count: a geometric number in either direction ---------------------------------------------------------
+
+E = math.exp(-1)
+HALF = 0.5
+
+
+def coins(p: float, rng: Any) -> int:
+    k = 0
+    while rng.random() < p:
+        k += 1
+    return k
+
+
+def coins_counted_from_one(p: float, rng: Any) -> int:
+    k = 1
+    while rng.random() < p:
+        k = k + 1
+    return k - 1
+
+
+def returned_from_the_loop(p: float, rng: Any) -> int:
+    k = 0
+    while True:
+        if rng.random() >= p:
+            return k
+        k += 1
+
+
+def with_a_flag(p: float, rng: Any) -> int:
+    k = 0
+    go = rng.random() < p
+    while go:
+        k += 1
+        go = rng.random() < p
+    return k
+
+
+def with_break_and_continue(p: float, rng: Any) -> int:
+    k = 0
+    while True:
+        if rng.integers(3) == 0:  # changes nothing
+            continue
+        if rng.random() >= p:
+            break
+        k += 1
+    return k
+
+
+def two(count: int, rng: Any, p: float = E) -> int:
+    return count + coins(p, rng) - coins(p, rng)
+
+
+def two_of_the_loop(count: int, rng: Any, p: float = E) -> int:
+    return count + returned_from_the_loop(p, rng) - coins_counted_from_one(p, rng)
+
+
+def two_with_a_flag(count: int, rng: Any, p: float = E) -> int:
+    up = with_a_flag(p, rng)
+    return up - with_break_and_continue(p, rng) + count
+
+
+def two_in_place(count: int, rng: Any, p: float = E) -> int:
+    up = 0
+    while rng.random() < p:
+        up += 1
+    down = 0
+    while rng.random() < p:
+        down -= 1
+    return count + up + down
+
+
+def down_and_up(count: int, rng: Any, p: float = E) -> int:
+    noisy = count
+    while rng.random() < p:
+        noisy += 1
+    while rng.random() < p:
+        noisy -= 1
+    return noisy
+
+
+def signed(count: int, rng: Any, p: float = E) -> int:
+    while True:
+        k = 0
+        while rng.random() < p:
+            k += 1
+        negative = rng.integers(2) == 1
+        if negative and k == 0:
+            continue
+        break
+    return count - k if negative else count + k
+
+
+def sign_first(count: int, rng: Any, p: float = E) -> int:
+    sign = 0
+    noise = 0
+    while sign == 0:
+        sign = 1 if rng.random() < HALF else -1
+        noise = coins(p, rng)
+        if sign < 0 and noise == 0:
+            sign = 0
+    return count + sign * noise
+
+
+LAPLACE = (two, two_of_the_loop, two_with_a_flag, two_in_place, down_and_up, signed, sign_first)
+
+
+def zero_counted_twice(count: int, rng: Any, p: float = E) -> int:
+    """Without the rejection: 0 is too likely."""
+    k = coins(p, rng)
+    return count - k if rng.integers(2) == 1 else count + k
+
+
+def zero_never(count: int, rng: Any, p: float = E) -> int:
+    k = 1 + coins(p, rng)
+    return count - k if rng.integers(2) == 1 else count + k
+
+
+def one_more_below(count: int, rng: Any, p: float = E) -> int:
+    """The difference of a number from 0 up and one from 2 up has another shape by nothing but its place."""
+    k = coins(p, rng)
+    while rng.random() < HALF:
+        k += 2
+    return count - k if rng.integers(2) == 1 else count + k
+
+
+def cut_off(count: int, rng: Any, p: float = E) -> int:
+    k = 0
+    while k < 20 and rng.random() < p:
+        k += 1
+    j = 0
+    while j < 20 and rng.random() < p:
+        j += 1
+    return count + k - j
+
+
+def told_far_out(count: int, rng: Any, p: float = E) -> Any:
+    noise = coins(p, rng) - coins(p, rng)
+    return ("far", count) if noise > 30 else count + noise
+
+
+def told_at_a_thousand(count: int, rng: Any, p: float = E) -> Any:
+    k = 0
+    while rng.random() < p:
+        k += 1
+        if k == 1000:
+            return ("far", count)
+    return count + k - coins(p, rng)
+
+
+def clamped(count: int, rng: Any, p: float = E) -> int:
+    return min(8, max(0, count + coins(p, rng) - coins(p, rng)))
+
+
+def pair(count: int, rng: Any, p: float = E) -> tuple[int, int]:
+    return count + coins(p, rng) - coins(p, rng), -count + coins(p, rng) - coins(p, rng)
+
+
+# --- after Canonne, Kamath and Steinke: the discrete Gaussian --------------------------------------------------------------
+
+
+def bernoulli_of_one(x: float, rng: Any) -> bool:
+    k = 1
+    while rng.random() < x / k:
+        k += 1
+    return k % 2 == 1
+
+
+def bernoulli(x: float, rng: Any) -> bool:
+    while x > 1:
+        if not bernoulli_of_one(1.0, rng):
+            return False
+        x -= 1
+    return bernoulli_of_one(x, rng)
+
+
+def discrete_laplace(t: int, rng: Any) -> int:
+    while True:
+        u = int(rng.integers(t))
+        if not bernoulli_of_one(u / t, rng):
+            continue
+        v = 0
+        while bernoulli_of_one(1.0, rng):
+            v += 1
+        size = u + t * v
+        negative = rng.random() < 0.5
+        if negative and size == 0:
+            continue
+        return -size if negative else size
+
+
+def laplace(count: int, rng: Any, t: int = 2) -> int:
+    return count + discrete_laplace(t, rng)
+
+
+def gaussian(count: int, rng: Any, variance: float = 1.0) -> int:
+    t = math.floor(math.sqrt(variance)) + 1
+    while True:
+        noise = discrete_laplace(t, rng)
+        if bernoulli((abs(noise) - variance / t) ** 2 / (2 * variance), rng):
+            return count + noise
+
+
+def bernoulli_exact(top: int, bottom: int, rng: Any) -> bool:
+    k = 1
+    while rng.integers(bottom * k) < top:
+        k += 1
+    return k % 2 == 1
+
+
+def laplace_exact(count: int, rng: Any, t: int = 2) -> int:
+    while True:
+        u = int(rng.integers(t))
+        if bernoulli_exact(u, t, rng):
+            v = 0
+            while bernoulli_exact(1, 1, rng):
+                v += 1
+            sign = 1 - 2 * int(rng.integers(2))
+            if sign > 0 or u + t * v > 0:
+                return count + sign * (u + t * v)
+
+
+# --- what must not be summed ----------------------------------------------------------------------------------------------
+
+LOG: list[int] = []
+CONSTANT = 0.25
+STEPS = np.array([1, 2])
+
+
+class Box:
+    value = 0
+
+
+def remembers(count: int, rng: Any) -> int:
+    LOG.clear()
+    while rng.random() < HALF:
+        LOG.append(1)
+    return count + len(LOG)
+
+
+def bumped() -> None:
+    LOG.append(1)
+
+
+def remembers_elsewhere(count: int, rng: Any) -> int:
+    LOG.clear()
+    while rng.random() < HALF:
+        bumped()
+    return count + len(LOG)
+
+
+def in_an_attribute(count: int, rng: Any) -> int:
+    Box.value = 0
+    while rng.random() < HALF:
+        Box.value += 1
+    return count + Box.value
+
+
+def in_an_argument(rng: Any, found: list[int] = LOG) -> None:
+    found.append(1)
+
+
+def in_a_default(count: int, rng: Any) -> int:
+    LOG.clear()
+    while rng.random() < HALF:
+        in_an_argument(rng)
+    return count + len(LOG)
+
+
+def of_a_global(count: int, rng: Any) -> int:
+    global CONSTANT
+    CONSTANT = 0.25
+    while rng.random() < CONSTANT:
+        CONSTANT = 0.5
+    return count
+
+
+def in_a_list(count: int, rng: Any) -> int:
+    found = [count]
+    while rng.random() < HALF:
+        found[0] += 1
+    return found[0]
+
+
+def grows(p: float, rng: Any) -> float:
+    total = 0.0
+    while rng.random() < p:
+        total += 0.5
+    return total
+
+
+def halves(count: int, rng: Any) -> float:
+    return count + grows(HALF, rng)
+
+
+def changed_between(count: int, rng: Any) -> int:
+    """A loop reads a constant of the module that has another value each time."""
+    k = 0
+    for share in (0.25, 0.5):
+        set_share(share)
+        k += shared(rng)
+    return count + k
+
+
+SHARE = 0.25
+
+
+def set_share(share: float) -> None:
+    globals()["SHARE"] = share
+
+
+def shared(rng: Any) -> int:
+    found = 0
+    while found == 0 and rng.random() < SHARE:
+        found = 1 if rng.random() < SHARE else 0
+    return found
+
+
+def for_ever(count: int, rng: Any) -> int:
+    while True:
+        if rng.random() < 2.0:
+            continue
+        return count
+
+
+def of_two_rates(count: int, rng: Any) -> int:
+    return count + coins(0.5 if count % 2 else 0.25, rng)

@@ -119,7 +119,7 @@ class FiniteLosses:
         least = most = Fraction(1)
         for i, j, atoms in Together(self.laws).each(_both_ways(self.pairs)):
             steps = _sorted(atoms)
-            ratio = ratio_at(steps, value - self.rests[i])
+            ratio = ratio_at([(self.rests[i], Fraction(0)), *steps], value)
             most = math.inf if ratio is None else max(most, ratio)
             ratio = ratio_at(steps, value, self.rests[j])
             if ratio is None:

@@ -57,6 +57,7 @@ return {EXIT}, locals()
 """
 
 Place = tuple[types.CodeType, int]  # a loop: whose code, and the line in it
+Reached = tuple[types.FunctionType, str, str]  # a name that is not a function's own, and an attribute of what it means
 
 
 class Unfit(DpAuditError):
@@ -97,8 +98,8 @@ Row = dict[End, Fraction]
 class Sampler:
     """A loop: `names` stand in it, of which it writes `stored`, `counters` among them; `kept` may be read after it."""
 
-    def __init__(self, place: Place, code: Callable[[tuple[str, ...]], Any], seen: Callable[[], Hashable]) -> None:
-        self.place, self.code, self.seen = place, code, seen
+    def __init__(self, place: Place, code: Callable[[tuple[str, ...]], Any], reached: "dict[Reached, Any]") -> None:
+        self.place, self.code, self.reached = place, code, reached
         self.names, self.stored, self.counters, self.kept = set[str](), set[str](), set[str](), set[str]()
         self.tracked, self.idealised = set[str](), False
         self.values: dict[Hashable, Any] = {FACE: FACE}  # by their forms
@@ -126,7 +127,7 @@ class Sampler:
         counted = [name for name in begun if name in self.counters and type(begun[name]) in (int, Unbounded)]
         used = [name for name in begun if name not in counted and name not in self.stored - self.tracked]
         parts = tuple((name, self._part(begun[name])) for name in used)
-        key = tuple(counted), parts, self.seen()
+        key = tuple(counted), parts, *(self._still(value, _value(*each)) for each, value in self.reached.items())
         if key not in self.laws:
             self.laws[key] = self._law(dict(parts), counted)
         if self.laws[key] is None:
@@ -143,6 +144,12 @@ class Sampler:
         for name, added, growing in zip(counted, end.added, grows, strict=True):
             found[name] = begun[name] + (Unbounded(law, added, growing) if growing else added)
         return end.kind, found
+
+    def _still(self, before: Any, now: Any) -> Hashable:
+        """A name's value, which no run may make another function of."""
+        if now is not before and not _is_plain(now):
+            raise Unfit(self.place, "a name of its module means something else now")
+        return canonical(now) if _is_plain(now) else None
 
     def _filled(self, source: StandIn, parts: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         """Values by name; numbers without a largest value are drawn anew."""
@@ -318,13 +325,13 @@ class _Loops(ast.NodeTransformer):
         inside = [*(ast.walk(node) if whole else _inside(node))]
         stored = {each.id for each in inside if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
         names = {each.id for each in inside if isinstance(each, ast.Name)} & _local(self.function)
-        counters, reached = _counters(inside), list[Any]()
+        counters, reached = _counters(inside), dict[Reached, Any]()
         try:
             _reached(self.function, inside, reached)
             if node.orelse or stored - names:
                 raise InvalidSpec("it has an else, or writes a name that is not its function's")
         except InvalidSpec as error:
-            self.samplers.unfit.setdefault(place, str(error))
+            self.samplers.unfit.setdefault(place, str(Unfit(place, str(error))))
         self.generic_visit(node)
         if place in self.samplers.unfit:
             return node
@@ -341,7 +348,7 @@ class _Loops(ast.NodeTransformer):
             unset = [f"{name} = 0" for name in names.difference(given)]  # never run: they make the names its own
             return self.samplers.compiled(self.function, arguments, [*body, *ast.parse("\n".join(unset)).body])
 
-        sampler = Sampler(place, code, lambda: tuple(_marked(*each) for each in reached))
+        sampler = Sampler(place, code, reached)
         sampler.names, sampler.stored, sampler.counters = names, stored, counters
         read = {name for value in returns.values for name in read_names(value)}
         sampler.kept = {n for n in stored if n in read or self.loads[n] > (0 if node in self.within else loads[n])}
@@ -410,7 +417,7 @@ def _called(function: types.FunctionType, body: Iterable[ast.AST]) -> dict[str, 
     return {name: value for name, value in found.items() if value.__module__.partition(".")[0] not in libraries}
 
 
-def _reached(function: types.FunctionType, nodes: Iterable[ast.AST], known: list[Any]) -> None:
+def _reached(function: types.FunctionType, nodes: Iterable[ast.AST], known: dict[Reached, Any]) -> None:
     """Adds the names of others that a piece of code reads, with the functions that it calls: all that it depends on.
 
     Raises `InvalidSpec` where it may do more than compute and draw.
@@ -418,25 +425,20 @@ def _reached(function: types.FunctionType, nodes: Iterable[ast.AST], known: list
     local = _local(function)
     attributes = {id(node.value): node.attr for node in nodes if isinstance(node, ast.Attribute)}
     for node in nodes:
-        if not isinstance(node, READ) or isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+        private = isinstance(node, ast.Attribute) and (node.attr[0] == "_" or not isinstance(node.ctx, ast.Load))
+        if private or not isinstance(node, READ):
             raise InvalidSpec(f"{type(node).__name__} in it, where numbers are computed, compared and drawn")
         if not isinstance(node, ast.Name) or node.id in local:
             continue
         entry = function, node.id, attributes.get(id(node), "")
-        value = _value(*entry)
         if entry in known:
             continue
-        known.append(entry)
+        value = known[entry] = _value(*entry)
         given = getattr(value, "__defaults__", None) or (), getattr(value, "__kwdefaults__", None) or {}
         if type(value) is types.FunctionType and all(map(_is_plain, (*given[0], *given[1].values()))):
             _reached(value, [part for each in source_of(value).definition.body for part in ast.walk(each)], known)
         elif not _is_plain(value) and not isinstance(value, np.ufunc) and not any(value is each for each in PURE):
             raise InvalidSpec(f"{node.id} in it, which is not known to compute only")
-
-
-def _marked(function: types.FunctionType, name: str, attribute: str) -> Hashable:
-    value = _value(function, name, attribute)
-    return canonical(value) if _is_plain(value) else id(value)
 
 
 def _is_plain(value: Any) -> bool:

@@ -391,10 +391,9 @@ def shared(rng: Any) -> int:
 
 
 def for_ever(count: int, rng: Any) -> int:
-    while True:
-        if rng.random() < 2.0:
-            continue
-        return count
+    while rng.integers(2) < 2:
+        count += 1
+    return count
 
 
 def of_two_rates(count: int, rng: Any) -> int:

@@ -164,12 +164,13 @@ def replay(
         true += [np.random.default_rng(SEED + place) for place in range(len(datasets))]
         with types_as_they_seem():
             walked, samplers, idealised = _walked(mechanism, datasets, most)
-        partition = Partition([each.law for each in walked], tails=samplers.endless)
         runs = max(LEAST_AGAIN, min(4 * LEAST_AGAIN, MOST_AGAIN // len(datasets)))
         for place, rng in enumerate(true):
             with _named(place):
-                confirm_with(rng, call, datasets[place], partition.laws[place], runs, partition.of)
-    outputs = {output for law in partition.laws for output in law}
+                law = walked[place].law
+                cut = Partition([law]) if samplers.endless else None
+                confirm_with(rng, call, datasets[place], cut.laws[0] if cut else law, runs, cut and cut.of)
+    outputs = {output for each in walked for output in each.law}
     failed = [output for output in outputs if isinstance(output, Raised)]
     if len(failed) == len(outputs):
         kinds = ", ".join(sorted({each.kind.__name__ for each in failed}))
@@ -180,7 +181,8 @@ def replay(
     unseen = sorted(outside(function))
     scope += f", if nothing is drawn, kept or told by {', '.join(unseen)}" if unseen else ""
     scope += ENDED if samplers.endless else ""
-    return FiniteLosses.of(datasets, pairs, partition.laws, sum(each.paths for each in walked), scope, rest=int(samplers.endless))
+    laws, paths = [each.law for each in walked], sum(each.paths for each in walked)
+    return FiniteLosses.of(datasets, pairs, laws, paths, scope, endless=samplers.endless)
 
 
 def _walked(mechanism: PerRun, datasets: Sequence[Any], most: int) -> tuple[list[Walked], Samplers, bool]:

@@ -5,6 +5,7 @@ Their finite draws have the names, arguments and result types of `numpy.random.G
 
 import math
 import operator
+from builtins import type  # the real one: while mechanisms run there is another in its place
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from fractions import Fraction

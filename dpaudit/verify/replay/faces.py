@@ -13,7 +13,6 @@ import types
 from builtins import type  # the real one: while mechanisms run there is another in its place
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -183,7 +182,7 @@ def number_in(low: int, high: int, *, last: bool) -> float:
     >>> number_in(0, GRID, last=False), number_in(0, GRID // 2, last=True) < 0.5
     (0.0, True)
     """
-    return float(Fraction(high - 1 if last else low, GRID))
+    return math.ldexp(high - 1 if last else low, -53)
 
 
 BITS = np.random.SFC64(0)  # behind every face; it moves where a draw goes past the stand-in

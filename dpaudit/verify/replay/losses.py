@@ -17,6 +17,7 @@ from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.enclosure import INFINITE, Enclosure, hockey_stick, largest, of_log
 from dpaudit.verify.replay.canonical import Shaped
+from dpaudit.verify.replay.partition import Partition
 from dpaudit.verify.replay.source import exact
 
 Law = Mapping[Hashable, Fraction]
@@ -50,7 +51,8 @@ class FiniteLosses:
 
     `laws[i]` maps each output on `domain[i]`, in canonical form, to its probability. `pairs` are places in the domain;
     both orders count. `paths` is the number of runs behind the laws, `scope` says what the statement is about.
-    `rests[i]` is what `laws[i]` lacks to 1, of runs that were not followed: their outputs may be any.
+    `rests[i]` is what `laws[i]` lacks to 1, of runs that were not followed: their outputs may be any. `endless` says
+    that outputs may hold a `Tail`.
 
     >>> third = Fraction(1, 4)
     >>> coin = FiniteLosses.of([0, 1], [(0, 1)], [{0: 1 - third, 1: third}, {0: third, 1: 1 - third}])
@@ -65,6 +67,7 @@ class FiniteLosses:
     paths: int = 0
     scope: str = "all pairs listed, all outputs"
     rests: tuple[Fraction, ...] = ()
+    endless: bool = False
 
     @classmethod
     def of(
@@ -74,23 +77,22 @@ class FiniteLosses:
         laws: Sequence[Law],
         paths: int = 0,
         scope: str = "",
-        rest: Fraction | int = 0,
+        *,
+        endless: bool = False,
     ) -> "FiniteLosses":
-        """The losses of laws that are known, but for `rest` at most.
-
-        Raises `InvalidSpec` where one is no law, or there is no pair.
-        """
+        """The losses of laws that are known. Raises `InvalidSpec` where one is no law, or there is no pair."""
         rests = tuple(1 - sum(law.values()) for law in laws)
         for place, law in enumerate(laws):
-            if not 0 <= rests[place] <= rest or min(law.values()) < 0:
+            if not 0 <= rests[place] <= endless or min(law.values()) < 0:
                 raise InvalidSpec(f"law {place} must have probabilities that sum to 1, got {sum(law.values())}")
         if not pairs or not all(0 <= place < len(laws) == len(domain) for pair in pairs for place in pair):
             raise InvalidSpec("pairs must be places of two datasets of the domain, and there must be one at least")
-        of_pairs = [_worst(i, j, atoms, rests[j]) for i, j, atoms in Together(laws).each(_both_ways(pairs))]
+        together = in_pairs(laws, _both_ways(pairs), endless=endless)
+        of_pairs = [_worst(i, j, atoms, rests[j]) for i, j, atoms in together]
         # an infinite loss is above all others, and of two that are equal the likelier one
         worst = max(of_pairs, key=lambda w: (w.q == 0, w.p / w.q if w.q else Fraction(0), w.p))
         words = scope or f"{pairs_in_words(len(pairs), len(domain))}, all outputs"
-        return cls(tuple(domain), tuple(pairs), tuple(laws), worst, paths, words, rests)
+        return cls(tuple(domain), tuple(pairs), tuple(laws), worst, paths, words, rests, endless)
 
     @property
     def epsilon(self) -> Enclosure:
@@ -107,8 +109,7 @@ class FiniteLosses:
         value = exact(epsilon)
         if value is None or value < 0:
             raise InvalidSpec(f"epsilon must be finite and at least 0, got {epsilon!r}")
-        every = Together(self.laws).each(_both_ways(self.pairs))
-        found = largest(hockey_stick([*atoms.values(), (self.rests[i], 0)], value) for i, _, atoms in every)
+        found = largest(hockey_stick([*atoms.values(), (self.rests[i], 0)], value) for i, _, atoms in self._in_pairs())
         return Enclosure(0.0, found.upper) if any(self.rests) else found  # what was not followed may be anything
 
     def epsilon_at(self, delta: Fraction | float) -> Enclosure:
@@ -117,8 +118,8 @@ class FiniteLosses:
         if value is None or not 0 <= value <= 1:
             raise InvalidSpec(f"delta must be a probability, got {delta!r}")
         least = most = Fraction(1)
-        for i, j, atoms in Together(self.laws).each(_both_ways(self.pairs)):
-            steps = _sorted(atoms)
+        for i, j, atoms in self._in_pairs():
+            steps = steps_of(atoms)
             ratio = ratio_at([(self.rests[i], Fraction(0)), *steps], value)
             most = math.inf if ratio is None else max(most, ratio)
             ratio = ratio_at(steps, value, self.rests[j])
@@ -132,7 +133,10 @@ class FiniteLosses:
 
         Places in the domain. The first few together are the event that tells the first dataset best from the second.
         """
-        return _sorted(next(Together(self.laws).each([(first, second)]))[2])
+        return next(steps_of(atoms) for *_, atoms in in_pairs(self.laws, [(first, second)], endless=self.endless))
+
+    def _in_pairs(self) -> "Iterator[tuple[int, int, Atoms]]":
+        return in_pairs(self.laws, _both_ways(self.pairs), endless=self.endless)
 
     def upper_bound(self, delta: float = 0.0) -> UpperBound:
         """The least epsilon at a delta, as an upper bound for the pairs of this domain (and a lower one)."""
@@ -176,70 +180,69 @@ def atoms_of(both: Iterable[tuple[Fraction, Fraction]]) -> "Atoms":
     return atoms
 
 
-class Together:
-    """Laws side by side, entry by entry where the entries of their outputs are independent."""
+def in_pairs(
+    laws: Sequence[Law], places: "Iterable[Places]", *, endless: bool = False
+) -> "Iterator[tuple[int, int, Atoms]]":
+    """P and Q of the outputs of each ratio, for pairs of laws; of pairs where these are the same, one is enough.
 
-    def __init__(self, laws: Sequence[Law]) -> None:
-        self._laws, self._entries = laws, dict[int, tuple[Any, list[int]] | None]()
-        self._marginals: dict[frozenset[tuple[Hashable, Fraction]], int] = {}
-
-    def each(self, places: "Iterable[Places]") -> "Iterator[tuple[int, int, Atoms]]":
-        """P and Q of the outputs of each ratio, of pairs of laws; of those where they are the same one is enough."""
-        known = set[Hashable]()
-        for first, second in places:
-            p, q = self._independent(first), self._independent(second)
-            if p is None or q is None or p[0] != q[0]:
-                yield first, second, atoms_of(side_by_side(self._laws[first], self._laws[second]))
-            elif (key := tuple(sorted(zip(p[1], q[1], strict=True)))) not in known:
-                known.add(key)
-                marginals, both = [*map(dict, self._marginals)], [(Fraction(1), Fraction(1))]
-                for one, other in key:
-                    entry = atoms_of(side_by_side(marginals[one], marginals[other])).values()
-                    both = [*atoms_of((a * c, b * d) for (a, b), (c, d) in product(both, entry)).values()]
-                yield first, second, atoms_of(both)
-
-    def _independent(self, place: int) -> tuple[Any, list[int]] | None:
-        """The shape of a law's outputs and the marginal laws of their entries, if it is the product of these."""
-        if place not in self._entries:
-            self._entries[place] = None
-            law = self._laws[place]
-            vectors = {output: vector(output) for output in law}
-            shapes = {(shape, len(entries)) for shape, entries in vectors.values()}
-            if len(shapes) == 1 and len(law) > 2 and sum(law.values()) == 1:
-                size = math.lcm(*(p.denominator for p in law.values()))
-                weights = {vectors[output][1]: p.numerator * (size // p.denominator) for output, p in law.items()}
-                marginals = [Counter[Hashable]() for _ in next(iter(weights))]
-                for entries, weight in weights.items():
-                    for marginal, entry in zip(marginals, entries, strict=True):
-                        marginal[entry] += weight
-                scale = size ** (len(marginals) - 1) if marginals else 0
-                if all(
-                    weight * scale == math.prod(marginal[entry] for marginal, entry in zip(marginals, entries, strict=True))
-                    for entries, weight in weights.items()
-                ):
-                    of_entries = [frozenset((e, Fraction(w, size)) for e, w in each.items()) for each in marginals]
-                    numbers = [self._marginals.setdefault(each, len(self._marginals)) for each in of_entries]
-                    self._entries[place] = shapes.pop(), numbers
-        return self._entries[place]
-
-
-def vector(form: Any) -> tuple[Hashable, tuple[Hashable, ...]]:
-    """The entries of an output that has some, and what else there is of it: two outputs with the same are one.
-
-    >>> vector((1, "a"))
-    (<class 'tuple'>, (1, 'a'))
+    Laws of vectors with independent entries are compared entry by entry. `endless` laws may hold tails.
     """
+    factors, known, one = [_factors(law) for law in laws], set[Hashable](), dict[Any, Any]()
+    factors = [(shape, [one.setdefault(each, each) for each in entries]) for shape, entries in factors]
+
+    def atoms(first: Law, second: Law) -> Atoms:
+        return atoms_of(side_by_side(*(Partition((first, second)).laws if endless else (first, second))))
+
+    for i, j in places:
+        (shape, entries), (other, others) = factors[i], factors[j]
+        if not entries or shape != other:
+            yield i, j, atoms(laws[i], laws[j])
+        elif (pairs := frozenset(Counter(zip(entries, others, strict=True)).items())) not in known:
+            known.add(pairs)
+            both = [(Fraction(1), Fraction(1))]
+            for (p, q), count in pairs:
+                entry = [*atoms(dict(p), dict(q)).values()]
+                for _ in range(count):
+                    both = [*atoms_of((a * c, b * d) for (a, b), (c, d) in product(both, entry)).values()]
+            yield i, j, atoms_of(both)
+
+
+def _factors(law: Law) -> tuple[Hashable, list[frozenset[tuple[Hashable, Fraction]]]]:
+    """The shape of a law's outputs and the laws of their entries, if these are independent; else none."""
+    shape, first = _vector(next(iter(law)))
+    size, weights = math.lcm(*(p.denominator for p in law.values())), dict[tuple[Hashable, ...], int]()
+    for output, p in law.items():
+        other, entries = _vector(output)
+        if other != shape or len(entries) != len(first):
+            return None, []
+        weights[entries] = p.numerator * (size // p.denominator)
+    marginals = [Counter[Hashable]() for _ in first]
+    for entries, weight in weights.items():
+        for marginal, entry in zip(marginals, entries, strict=True):
+            marginal[entry] += weight
+    for entries, weight in weights.items():
+        alone = math.prod(marginal[entry] for marginal, entry in zip(marginals, entries, strict=True))
+        if weight * size ** len(first) != alone * size:
+            return None, []
+    return (shape, len(first)), [frozenset((e, Fraction(n, size)) for e, n in each.items()) for each in marginals]
+
+
+def _vector(form: Any) -> tuple[Hashable, tuple[Hashable, ...]]:
+    """The entries of an output that has some, and all else that there is of it."""
+    if type(form) is tuple:
+        return tuple, form
     if type(form) is not Shaped:
-        return (tuple, form) if type(form) is tuple else (form, ())
+        return form, ()
     if form.kind is np.ndarray and type(form.content[2]) is bytes:
         dtype, shape, held = form.content
         size = max(1, len(held) // max(1, math.prod(shape)))
         return (np.ndarray, dtype, shape), tuple(held[at : at + size] for at in range(0, len(held), size))
-    within, entries = vector(form.content)
+    within, entries = _vector(form.content)
     return (form.kind, within), entries
 
 
-def _sorted(atoms: "Atoms") -> list[tuple[Fraction, Fraction]]:
+def steps_of(atoms: "Atoms") -> list[tuple[Fraction, Fraction]]:
+    """P and Q of the outputs of one ratio, the largest first."""
     return [atoms[ratio] for ratio in sorted(atoms, reverse=True)]
 
 

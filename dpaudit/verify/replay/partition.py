@@ -24,11 +24,10 @@ class Partition:
     computed of `laws`, those of the outputs that are cut, is right for the outputs themselves.
     """
 
-    def __init__(self, laws: Sequence[Law], *, tails: bool = True) -> None:
-        self.laws, self._cut = list(laws), tails
+    def __init__(self, laws: Sequence[Law]) -> None:
         self._tails: dict[tuple[Hashable, int, bool], Tail] = {}
         self._ends: dict[tuple[Hashable, int], tuple[int, int]] = {}
-        for shape, parts in {_split(output) for law in laws for output in law} if tails else ():
+        for shape, parts in {_split(output) for law in laws for output in law}:
             for place, part in enumerate(parts):
                 value = part.start if type(part) is Tail else part
                 low, high = self._ends.get((shape, place), (value, value))
@@ -36,12 +35,10 @@ class Partition:
                 same = self._tails.setdefault((shape, place, part.step > 0), part) if type(part) is Tail else part
                 if type(part) is Tail and (same.step, same.rate) != (part.step, part.rate):
                     raise InvalidSpec(f"{ENDLESS} falls at two rates or in two steps, which are not compared")
-        self.laws = [self._law(law) for law in laws] if tails else self.laws
+        self.laws = [self._law(law) for law in laws]
 
     def of(self, output: Hashable) -> Hashable:
         """The output that one of the mechanism's own is part of."""
-        if not self._cut:
-            return output
         shape, parts = _split(output)
         return _joined(shape, [self._far(shape, place, part) for place, part in enumerate(parts)])
 

@@ -39,7 +39,7 @@ from dpaudit.verify.replay.walk import walk_paths
 MOST_PATHS = 100_000  # of one round
 MOST_STATES = 2_000  # of a loop
 RARE = 2.0**-80  # a way to a state that is not followed
-MOST_LOST = Fraction(1, 1 << 40)  # of a law, of what is not followed
+MOST_LOST = Fraction(1, 1 << 60)  # of a law, of what is not followed
 PURE = [getattr(builtins, name) for name in "abs bool divmod float int max min pow range round tuple".split()]
 PURE += [Fraction, np.float64, np.int64, *(each for each in vars(math).values() if callable(each))]
 MODULES = (math, np, fractions)
@@ -235,7 +235,7 @@ class Sampler:
             laws.extend([value.law] if value.law not in laws else [])
             return Number(laws.index(value.law), value.offset + value.step * value.law.low, value.step, value.law.rate)
         value = _known(value)
-        if type(value) is FACE:
+        if type(value) is FACE and laws is None:
             return FACE
         if not _is_plain(value):
             raise Unfit(self.place, f"it uses a {type(value).__name__}: use whole numbers, floats and texts alone")

@@ -30,7 +30,7 @@ from dpaudit.verify.replay.choices import FOREVER, Choices
 from dpaudit.verify.replay.faces import types_as_they_seem
 from dpaudit.verify.replay.losses import FiniteLosses, Neighbours, Worst, adjacent, pairs_in_words
 from dpaudit.verify.replay.partition import Partition
-from dpaudit.verify.replay.samplers import Missing, Place, Samplers, Unfit
+from dpaudit.verify.replay.samplers import Missing, Place, Relearned, Samplers, Unfit
 from dpaudit.verify.replay.walk import LEAST_AGAIN, Walked, confirm, confirm_with, walk_paths
 
 __all__ = ["Choices", "FiniteLosses", "Raised", "Shaped", "Worst", "canonical", "replay"]
@@ -188,8 +188,9 @@ def replay(
 def _walked(mechanism: PerRun, datasets: Sequence[Any], most: int) -> tuple[list[Walked], Samplers, bool]:
     """All paths on all datasets, made twice; a loop that is a sampler is one draw. And whether a law is an ideal."""
     unfit: dict[Place, str] = {}
+    samplers = Samplers(unfit)
     while True:
-        samplers, choices, walked = Samplers(unfit), Choices(most), list[Walked]()
+        choices, walked = Choices(most), list[Walked]()
         try:
             call = replace(mechanism, function=samplers.of(mechanism.function)).open().call
             for place, data in enumerate(datasets):
@@ -201,6 +202,8 @@ def _walked(mechanism: PerRun, datasets: Sequence[Any], most: int) -> tuple[list
                     confirm(call, datasets[place], walked[place].records)
         except OutOfTime:
             raise
+        except Relearned:
+            continue
         except Unfit as error:
             unfit[error.place] = str(error)
         except Missing as error:
@@ -212,6 +215,7 @@ def _walked(mechanism: PerRun, datasets: Sequence[Any], most: int) -> tuple[list
             unfit |= {loop.place: str(error) for loop in samplers.loops}
         else:
             return walked, samplers, choices.idealised
+        samplers = Samplers(unfit)
 
 
 @contextmanager

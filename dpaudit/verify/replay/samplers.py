@@ -69,10 +69,14 @@ class Unfit(DpAuditError):
 
 
 class Missing(DpAuditError):
-    """A round reads a name that was given no value, though it may have one."""
+    """A name is part of the state: a round reads it before it writes it, or it counts in more than one way."""
 
     def __init__(self, place: Place, name: str) -> None:
         self.place, self.name = place, name
+
+
+class Relearned(DpAuditError):
+    """A draw has other weights than in the runs before: these are to be made anew."""
 
 
 class Number(NamedTuple):
@@ -117,6 +121,8 @@ class Sampler:
                 if missing.name in self.tracked or missing.name not in self.stored:
                     raise source.remembered(missing)  # it may be of a loop around this one
                 self.tracked.add(missing.name)
+                if self.laws:
+                    raise source.remembered(Relearned())
             except (OutOfTime, Unfit) as error:
                 raise source.remembered(error)
             except DpAuditError as error:
@@ -124,16 +130,12 @@ class Sampler:
 
     def _end(self, source: StandIn, given: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
         begun = {name: given[name] for name in sorted(self.names) if name in given}
-        counted = [name for name in begun if name in self.counters and type(begun[name]) in (int, Unbounded)]
+        counted = [name for name in begun if name in self.counters - self.tracked and type(begun[name]) in (int, Unbounded)]
         used = [name for name in begun if name not in counted and name not in self.stored - self.tracked]
         parts = tuple((name, self._part(begun[name])) for name in used)
         key = tuple(counted), parts, *(self._still(value, _value(*each)) for each, value in self.reached.items())
         if key not in self.laws:
             self.laws[key] = self._law(dict(parts), counted)
-        if self.laws[key] is None:
-            del self.laws[key]
-            self.counters = set()
-            return self._end(source, given)
         ends, weights = self.laws[key]
         source.idealised = source.idealised or self.idealised
         place = source.pick(weights)
@@ -163,10 +165,7 @@ class Sampler:
         return {name: filled(part) for name, part in parts}
 
     def _law(self, begun: Mapping[str, Any], counted: list[str]) -> Any:
-        """The ways it ends from a state, what counters grow by, again and again, at which rate; with their weights.
-
-        None where counters grow in more than one way.
-        """
+        """The ways it ends from a state, what counters grow by, again and again, at which rate; with their weights."""
         fixed = {name: part for name, part in begun.items() if name not in self.stored}
         still = (0,) * len(counted)
         first = End(AGAIN, tuple((name, part) for name, part in begun.items() if name in self.stored), still)
@@ -182,7 +181,7 @@ class Sampler:
         for here in waiting[1:]:
             back, row = _apart(rows.pop(here), here)
             if back.keys() - {still}:
-                return None
+                raise Missing(self.place, counted[0])
             for other in [each for each in rows if each in before[here]]:
                 moves, rest = _apart(rows[other], here)
                 for (added, p), (end, q) in product(moves.items(), row.items() if back.get(still) != 1 else ()):
@@ -194,7 +193,7 @@ class Sampler:
         wait = 1 - back.pop(still, Fraction(0))
         grows, again = next(iter(back.items()), (still, Fraction(0)))
         if len(back) > 1:
-            return None
+            raise Missing(self.place, counted[0])
         weights = in_whole([p / (wait - again) for p in row.values() if wait != again])
         if wait == again or weights[-1] > MOST_LOST * sum(weights):
             raise Unfit(self.place, "it never ends, or has too many likely ways to go on")
@@ -215,7 +214,10 @@ class Sampler:
             added = tuple(_known(found[name]) if name in names or kind == AGAIN else 0 for name in counted)
             return places.setdefault(End(kind, parts, added), len(places))
 
-        law = walk_paths(once, None, choices, MOST_PATHS).law
+        try:
+            law = walk_paths(once, None, choices, MOST_PATHS).law
+        except Relearned:
+            return self._round(begun, counted)
         self.idealised = self.idealised or choices.idealised
         for output in law:
             if type(output) is Raised:

@@ -162,8 +162,7 @@ def replay(
     true = list[Any]()
     with no_other_randomness(true):
         true += [np.random.default_rng(SEED + place) for place in range(len(datasets))]
-        with types_as_they_seem():
-            walked, samplers, idealised = _walked(mechanism, datasets, most)
+        walked, samplers, idealised = _walked(mechanism, datasets, most)
         runs = max(LEAST_AGAIN, min(4 * LEAST_AGAIN, MOST_AGAIN // len(datasets)))
         for place, rng in enumerate(true):
             with _named(place):
@@ -191,15 +190,16 @@ def _walked(mechanism: PerRun, datasets: Sequence[Any], most: int) -> tuple[list
     samplers = Samplers(unfit)
     while True:
         choices, walked = Choices(most), list[Walked]()
+        call = replace(mechanism, function=samplers.of(mechanism.function)).open().call
         try:
-            call = replace(mechanism, function=samplers.of(mechanism.function)).open().call
-            for place, data in enumerate(datasets):
-                with _named(place):
-                    walked.append(walk_paths(call, data, choices, most - sum(each.paths for each in walked)))
-            choices.close()
-            for place in reversed(range(len(datasets))):
-                with _named(place):
-                    confirm(call, datasets[place], walked[place].records)
+            with types_as_they_seem():
+                for place, data in enumerate(datasets):
+                    with _named(place):
+                        walked.append(walk_paths(call, data, choices, most - sum(each.paths for each in walked)))
+                choices.close()
+                for place in reversed(range(len(datasets))):
+                    with _named(place):
+                        confirm(call, datasets[place], walked[place].records)
         except OutOfTime:
             raise
         except Relearned:

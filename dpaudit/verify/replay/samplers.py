@@ -37,10 +37,10 @@ from dpaudit.verify.replay.tails import FINE, Geometric, Unbounded, in_whole
 from dpaudit.verify.replay.walk import walk_paths
 
 MOST_PATHS = 100_000  # of one round
-MOST_STATES = 2_000  # of a loop
+MOST_STATES = 20_000  # of a loop
 RARE = 2.0**-80  # a way to a state that is not followed
 MOST_LOST = Fraction(1, 1 << 60)  # of a law, of what is not followed
-PURE = [getattr(builtins, name) for name in "abs bool divmod float int max min pow range round tuple".split()]
+PURE = [getattr(builtins, name) for name in "abs bool divmod float int len max min pow range round tuple".split()]
 PURE += [Fraction, np.float64, np.int64, *(each for each in vars(math).values() if callable(each))]
 MODULES = (math, np, fractions)
 _STATEMENTS = "Assign AugAssign AnnAssign Expr If While For Break Continue Return Pass Raise Assert"
@@ -169,7 +169,7 @@ class Sampler:
         fixed = {name: part for name, part in begun.items() if name not in self.stored}
         still = (0,) * len(counted)
         first = End(AGAIN, tuple((name, part) for name, part in begun.items() if name in self.stored), still)
-        likely, waiting, rows, before = {first: 1.0}, [first], dict[End, Row](), defaultdict[End, set[End]](set)
+        likely, waiting, rows, before = {first: 1.0}, [first], dict[End, Row](), defaultdict[End, dict[End, None]](dict)
         for here in waiting:
             if len(rows) > MOST_STATES:
                 raise Unfit(self.place, f"its rounds begin in more than {MOST_STATES:,} states")
@@ -177,17 +177,17 @@ class Sampler:
             for state, p in [(end._replace(added=still), p) for end, p in rows[here].items() if end.kind == AGAIN]:
                 waiting += [state] if state not in likely else []
                 likely[state] = max(likely.get(state, 0.0), likely[here] * float(p))
-                before[state].add(here)
+                before[state][here] = None
         for here in waiting[1:]:
             back, row = _apart(rows.pop(here), here)
             if back.keys() - {still}:
                 raise Missing(self.place, counted[0])
-            for other in [each for each in rows if each in before[here]]:
+            for other in [each for each in before[here] if each in rows]:
                 moves, rest = _apart(rows[other], here)
                 for (added, p), (end, q) in product(moves.items(), row.items() if back.get(still) != 1 else ()):
                     end = end._replace(added=tuple(map(operator.add, added, end.added)))
                     rest[end] = rest.get(end, Fraction(0)) + p * q / (1 - back.get(still, 0))
-                    before[end._replace(added=still)].add(other)
+                    before[end._replace(added=still)][other] = None
                 rows[other] = rest
         back, row = _apart(rows[first], first)
         wait = 1 - back.pop(still, Fraction(0))
@@ -274,7 +274,7 @@ class Samplers:
             return function
         if function not in self._made:
             self._made[function] = function
-            with contextlib.suppress(InvalidSpec):
+            with contextlib.suppress(InvalidSpec, KeyError):  # the latter in a replay within one, of the type's own type
                 definition = copy.deepcopy(source_of(function).definition)
                 if passed_through(function) is function and "locals" not in read_names(definition):
                     self._made[function] = self._rewritten(function, definition, called)
@@ -297,7 +297,7 @@ class Samplers:
     def compiled(self, function: types.FunctionType, arguments: ast.arguments, body: list[ast.stmt]) -> Any:
         """A function that sees the names that another one sees."""
         given: dict[str, Any] = {name: self._late(each) for name, each in _called(function, body).items()}
-        given["__sampler__"] = lambda place, found: self.loops[place].end(found)
+        given |= {"__sampler__": lambda place, found: self.loops[place].end(found), "__plain__": _settled}
         tree = ast.parse(f"def outer({', '.join(given)}):\n def inner(): pass\n return inner")
         inner: Any = tree.body[0].body[0]  # type: ignore[attr-defined]
         inner.args, inner.body, space = arguments, body, dict[str, Any]()
@@ -315,21 +315,35 @@ class _Loops(ast.NodeTransformer):
     def __init__(
         self, samplers: Samplers, function: types.FunctionType, definition: ast.FunctionDef, called: bool
     ) -> None:
-        self.samplers, self.function, self.loads = samplers, function, _loads(definition)
+        self.samplers, self.function, self.loads, self.local = samplers, function, _loads(definition), _local(function)
         loops = [each for each in ast.walk(definition) if isinstance(each, ast.While | ast.For)]
         self.within = {each for loop in loops for each in ast.walk(loop) if each is not loop}
         self.whole = ast.While(ast.Constant(True), [*definition.body, ast.Return()], [])
         if called:
             definition.body = [ast.copy_location(self.whole, definition)]
 
+    def visit_For(self, node: ast.For) -> Any:
+        """As a loop over places, which is the same for what does not change."""
+        items, at = f"__items_{node.lineno}__", f"__at_{node.lineno}__"
+        text = f"{items} = __plain__(0)\n{at} = 0\nwhile {at} < len({items}):\n    _ = {items}[{at}]\n    {at} += 1"
+        first, second, loop = made = ast.parse(text).body
+        assert isinstance(first, ast.Assign) and isinstance(first.value, ast.Call) and isinstance(loop, ast.While)
+        first.value.args, loop.body[0].targets = [node.iter], [node.target]  # type: ignore[attr-defined]
+        loop.body += node.body
+        loop.orelse, self.local = node.orelse, self.local | {items, at}
+        self.within |= {loop} if node in self.within else set()
+        found = self.visit_While(ast.copy_location(loop, node))
+        node.body = loop.body[2:]
+        return node if found is loop else [first, second, *found]
+
     def visit_While(self, node: ast.While) -> Any:
         place, loads, whole = (self.function.__code__, node.lineno), _loads(node), node is self.whole
         inside = [*(ast.walk(node) if whole else _inside(node))]
         stored = {each.id for each in inside if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-        names = {each.id for each in inside if isinstance(each, ast.Name)} & _local(self.function)
+        names = {each.id for each in inside if isinstance(each, ast.Name)} & self.local
         counters, reached = _counters(inside), dict[Reached, Any]()
         try:
-            _reached(self.function, inside, reached)
+            _reached(self.function, inside, reached, self.local)
             if node.orelse or stored - names:
                 raise InvalidSpec("it has an else, or writes a name that is not its function's")
         except InvalidSpec as error:
@@ -378,6 +392,10 @@ class _Returns(ast.NodeTransformer):
         return made
 
 
+def _settled(items: Any) -> Any:
+    return tuple(items) if type(items) in (list, range) else items
+
+
 def _loads(node: ast.AST) -> Counter[str]:
     return Counter(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
 
@@ -419,12 +437,14 @@ def _called(function: types.FunctionType, body: Iterable[ast.AST]) -> dict[str, 
     return {name: value for name, value in found.items() if value.__module__.partition(".")[0] not in libraries}
 
 
-def _reached(function: types.FunctionType, nodes: Iterable[ast.AST], known: dict[Reached, Any]) -> None:
+def _reached(
+    function: types.FunctionType, nodes: Iterable[ast.AST], known: dict[Reached, Any], local: set[str]
+) -> None:
     """Adds the names of others that a piece of code reads, with the functions that it calls: all that it depends on.
 
     Raises `InvalidSpec` where it may do more than compute and draw.
     """
-    local = _local(function)
+    nodes = [*nodes]
     attributes = {id(node.value): node.attr for node in nodes if isinstance(node, ast.Attribute)}
     for node in nodes:
         private = isinstance(node, ast.Attribute) and (node.attr[0] == "_" or not isinstance(node.ctx, ast.Load))
@@ -438,7 +458,8 @@ def _reached(function: types.FunctionType, nodes: Iterable[ast.AST], known: dict
         value = known[entry] = _value(*entry)
         given = getattr(value, "__defaults__", None) or (), getattr(value, "__kwdefaults__", None) or {}
         if type(value) is types.FunctionType and all(map(_is_plain, (*given[0], *given[1].values()))):
-            _reached(value, [part for each in source_of(value).definition.body for part in ast.walk(each)], known)
+            inside = [part for each in source_of(value).definition.body for part in ast.walk(each)]
+            _reached(value, inside, known, _local(value))
         elif not _is_plain(value) and not isinstance(value, np.ufunc) and not any(value is each for each in PURE):
             raise InvalidSpec(f"{node.id} in it, which is not known to compute only")
 

@@ -200,6 +200,8 @@ def _walked(mechanism: PerRun, datasets: Sequence[Any], most: int) -> tuple[list
                 for place in reversed(range(len(datasets))):
                     with _named(place):
                         confirm(call, datasets[place], walked[place].records)
+            if samplers.failed:
+                raise samplers.failed[0]  # the mechanism caught it
         except OutOfTime:
             raise
         except Relearned:

@@ -21,6 +21,7 @@ import types
 from builtins import type  # the real one: while mechanisms run there is another in its place
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from typing import Any, NamedTuple
@@ -43,6 +44,7 @@ MOST_LOST = Fraction(1, 1 << 60)  # of a law, of what is not followed
 PURE = [getattr(builtins, name) for name in "abs bool divmod float int len max min pow range round tuple".split()]
 PURE += [Fraction, np.float64, np.int64, *(each for each in vars(math).values() if callable(each))]
 MODULES = (math, np, fractions)
+ATOMS = PLAIN | NUMBERS - {Decimal}
 _STATEMENTS = "Assign AugAssign AnnAssign Expr If While For Break Continue Return Pass Raise Assert"
 _EXPRESSIONS = "BoolOp BinOp UnaryOp IfExp Compare Call keyword Constant Name Tuple Subscript Slice Attribute NamedExpr"
 READ = tuple(getattr(ast, name) for name in f"{_STATEMENTS} {_EXPRESSIONS} expr_context operator boolop unaryop cmpop".split())
@@ -102,8 +104,10 @@ Row = dict[End, Fraction]
 class Sampler:
     """A loop: `names` stand in it, of which it writes `stored`, `counters` among them; `kept` may be read after it."""
 
-    def __init__(self, place: Place, code: Callable[[tuple[str, ...]], Any], reached: "dict[Reached, Any]") -> None:
-        self.place, self.code, self.reached = place, code, reached
+    def __init__(
+        self, place: Place, code: Callable[[tuple[str, ...]], Any], reached: "dict[Reached, Any]", failed: list[Unfit]
+    ) -> None:
+        self.place, self.code, self.reached, self.failed = place, code, reached, failed
         self.names, self.stored, self.counters, self.kept = set[str](), set[str](), set[str](), set[str]()
         self.tracked, self.idealised = set[str](), False
         self.values: dict[Hashable, Any] = {FACE: FACE}  # by their forms
@@ -113,7 +117,8 @@ class Sampler:
         """How it ends, and the values of names then."""
         source = next((BEHIND.__get__(given[name]) for name in self.names if type(given.get(name)) is FACE), None)
         if source is None:
-            raise Unfit(self.place, "it draws from no generator that it is given")
+            self.failed.append(Unfit(self.place, "it draws from no generator that it is given"))
+            raise self.failed[-1]
         while True:
             try:
                 return self._end(source, given)
@@ -133,7 +138,7 @@ class Sampler:
         counted = [name for name in begun if name in self.counters - self.tracked and type(begun[name]) in (int, Unbounded)]
         used = [name for name in begun if name not in counted and name not in self.stored - self.tracked]
         parts = tuple((name, self._part(begun[name])) for name in used)
-        key = tuple(counted), parts, *(self._still(value, _value(*each)) for each, value in self.reached.items())
+        key = tuple(counted), parts, *np.geterr().values(), *(self._still(value, _value(*each)) for each, value in self.reached.items())
         if key not in self.laws:
             self.laws[key] = self._law(dict(parts), counted)
         ends, weights = self.laws[key]
@@ -259,7 +264,7 @@ class Samplers:
     """The samplers of a function and of those that it calls; `unfit` are loops that are none, and why."""
 
     def __init__(self, unfit: dict[Place, str]) -> None:
-        self.unfit, self.loops = unfit, list[Sampler]()
+        self.unfit, self.loops, self.failed = unfit, list[Sampler](), list[Unfit]()
         self._made: dict[types.FunctionType, types.FunctionType] = {}
 
     @property
@@ -275,9 +280,7 @@ class Samplers:
         if function not in self._made:
             self._made[function] = function
             with contextlib.suppress(InvalidSpec, KeyError):  # the latter in a replay within one, of the type's own type
-                definition = copy.deepcopy(source_of(function).definition)
-                if passed_through(function) is function and "locals" not in read_names(definition):
-                    self._made[function] = self._rewritten(function, definition, called)
+                self._made[function] = self._rewritten(function, copy.deepcopy(_definition(function)), called)
         return self._made[function]
 
     def _rewritten(self, function: types.FunctionType, definition: ast.FunctionDef, called: bool) -> Any:
@@ -364,7 +367,7 @@ class _Loops(ast.NodeTransformer):
             unset = [f"{name} = 0" for name in names.difference(given)]  # never run: they make the names its own
             return self.samplers.compiled(self.function, arguments, [*body, *ast.parse("\n".join(unset)).body])
 
-        sampler = Sampler(place, code, reached)
+        sampler = Sampler(place, code, reached, self.samplers.failed)
         sampler.names, sampler.stored, sampler.counters = names, stored, counters
         read = {name for value in returns.values for name in read_names(value)}
         sampler.kept = {n for n in stored if n in read or self.loads[n] > (0 if node in self.within else loads[n])}
@@ -425,7 +428,7 @@ def _local(function: types.FunctionType) -> set[str]:
 
 def _value(function: types.FunctionType, name: str, attribute: str = "") -> Any:
     """What a name of its module or of Python stands for; an attribute only where that is a module of `MODULES`."""
-    value = function.__globals__.get(name, vars(builtins).get(name))
+    value = function.__globals__.get(name, vars(builtins).get(name, ...))
     return getattr(value, attribute, value) if any(value is module for module in MODULES) else value
 
 
@@ -458,11 +461,22 @@ def _reached(
         value = known[entry] = _value(*entry)
         given = getattr(value, "__defaults__", None) or (), getattr(value, "__kwdefaults__", None) or {}
         if type(value) is types.FunctionType and all(map(_is_plain, (*given[0], *given[1].values()))):
-            inside = [part for each in source_of(value).definition.body for part in ast.walk(each)]
+            inside = [part for each in _definition(value).body for part in ast.walk(each)]
             _reached(value, inside, known, _local(value))
         elif not _is_plain(value) and not isinstance(value, np.ufunc) and not any(value is each for each in PURE):
             raise InvalidSpec(f"{node.id} in it, which is not known to compute only")
 
 
+def _definition(function: types.FunctionType) -> ast.FunctionDef:
+    """What a function reads as. Raises `InvalidSpec` where that is not all, or where objects are told apart that are equal."""
+    definition = source_of(function).definition
+    same = [part for part in ast.walk(definition) if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Is | ast.IsNot)]
+    known = all(isinstance(part.comparators[-1], ast.Constant) and part.comparators[-1].value in (None, True, False) for part in same)
+    if passed_through(function) is not function or "locals" in read_names(definition) or not known:
+        raise InvalidSpec(f"{function.__name__} is not read")
+    return definition
+
+
 def _is_plain(value: Any) -> bool:
-    return type(value) in PLAIN | NUMBERS or type(value) is tuple and all(map(_is_plain, value))
+    """Whether it is a number, a text, or a tuple of such, and nothing else can be told of it than its value."""
+    return type(value) in ATOMS and value == value or type(value) is tuple and all(map(_is_plain, value))

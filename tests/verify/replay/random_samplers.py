@@ -56,6 +56,8 @@ class Author:
 
     def loop(self, depth: int) -> list[str]:
         body = self.block(depth, True)
+        if self.rng.random() < 0.25:
+            return [self.one_of("for a in range(2):", "for _ in (1, 2):", "for b in [0, 2]:"), *body]
         if self.rng.random() < 0.5:
             return [f"while {self.coin()}:", *body]
         return ["while True:", f"    if not ({self.coin()}):", "        break", *body]

@@ -30,7 +30,8 @@ from dpaudit.verify.replay.choices import FOREVER, Choices
 from dpaudit.verify.replay.faces import types_as_they_seem
 from dpaudit.verify.replay.losses import FiniteLosses, Neighbours, Worst, adjacent, pairs_in_words
 from dpaudit.verify.replay.partition import Partition
-from dpaudit.verify.replay.samplers import Missing, Place, Relearned, Samplers, Unfit
+from dpaudit.verify.replay.loops import Samplers
+from dpaudit.verify.replay.samplers import Place, Relearned, Unfit
 from dpaudit.verify.replay.walk import LEAST_AGAIN, Walked, confirm, confirm_with, walk_paths
 
 __all__ = ["Choices", "FiniteLosses", "Raised", "Shaped", "Worst", "canonical", "replay"]
@@ -114,7 +115,7 @@ def _names_of(function: Any) -> list[tuple[str, Any]]:
 
 
 IDEAL = ", rng.binomial taken as the ideal law"
-ENDED = ", loops without a last round summed as their source reads"
+SUMMED = ", loops summed round by round as their source reads"
 MESSAGES = ", exceptions told apart by type, message and cause"
 MOST_AGAIN = 16_384  # runs with a true generator on all datasets together, where these are few
 SEED = 0x9E3779B97F4A7C15  # one that no mechanism has drawn its own numbers with
@@ -179,8 +180,10 @@ def replay(
     scope += (IDEAL if idealised else "") + (MESSAGES if failed else "")
     unseen = sorted(outside(function))
     scope += f", if nothing is drawn, kept or told by {', '.join(unseen)}" if unseen else ""
-    scope += ENDED if samplers.endless else ""
     laws, paths = [each.law for each in walked], sum(each.paths for each in walked)
+    rest = float(max(1 - sum(law.values()) for law in laws))
+    scope += SUMMED if any(loop.laws for loop in samplers.loops) else ""
+    scope += f", but for {rest:.1g} of probability that was not followed and is part of delta" if rest else ""
     return FiniteLosses.of(datasets, pairs, laws, paths, scope, endless=samplers.endless)
 
 
@@ -208,8 +211,6 @@ def _walked(mechanism: PerRun, datasets: Sequence[Any], most: int) -> tuple[list
             continue
         except Unfit as error:
             unfit[error.place] = str(error)
-        except Missing as error:
-            unfit[error.place] = f"it may read {error.name} before that has a value"
         except (InvalidSpec, UnsoundAudit) as error:
             if not samplers.loops or samplers.endless:
                 why = "".join(f"; {each}" for each in unfit.values()) if FOREVER in str(error) else ""

@@ -1,26 +1,19 @@
-"""Loops without a last round: a loop of plain numbers is one draw, from the exact law of how it ends.
+"""Loops as draws: the exact law of how a loop of plain numbers ends, though it may have no last round.
 
-A *sampler* is a `while` loop that begins with plain numbers and texts, and does nothing but compute and draw, so that
-how it ends depends on what it begins with and on its draws alone. Its own code is replayed, round by round. Rounds make
-a chain of states, the values that a round reads before it writes them, and how the chain ends is solved for in
-fractions. A counter, which a loop only adds constants to, is no part of the state: where a state comes back with it
-larger by c, the loop adds c times a geometric number, see `tails`. A function that is called is a loop of one round.
+A *sampler* begins with plain numbers and texts and does nothing but compute and draw, so that how it ends depends on
+what it begins with and on its draws alone. Its own code is replayed, one round at a time. Rounds make a chain of states,
+the values that a round reads before it writes them, and how the chain ends is solved for in fractions. A counter, to
+which the loop only adds constants, is no part of the state: where a state comes back with it larger by c, the loop adds
+c times a geometric number, see `tails`. States that are next to never reached are not followed.
 """
 
-import ast
-import builtins
-import contextlib
-import copy
-import fractions
-import functools
-import math
 import operator
 import re
-import sys
 import types
 from builtins import type  # the real one: while mechanisms run there is another in its place
-from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
@@ -28,38 +21,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpaudit.errors import DpAuditError, InvalidSpec, OutOfTime
-from dpaudit.verify.language.source import passed_through, read_names, source_of
+from dpaudit.errors import DpAuditError, OutOfTime
 from dpaudit.verify.replay.canonical import NUMBERS, PLAIN, Raised, canonical
 from dpaudit.verify.replay.choices import Choices
 from dpaudit.verify.replay.faces import BEHIND, FACE
 from dpaudit.verify.replay.source import StandIn, Weights
-from dpaudit.verify.replay.tails import FINE, Geometric, Unbounded, in_whole
+from dpaudit.verify.replay.tails import FINE, RARE, Geometric, Unbounded, in_whole
 from dpaudit.verify.replay.walk import walk_paths
 
 MOST_PATHS = 100_000  # of one round
 MOST_STATES = 20_000  # of a loop
-RARE = 2.0**-80  # a way to a state that is not followed
-MOST_LOST = Fraction(1, 1 << 60)  # of a law, of what is not followed
-PURE = [getattr(builtins, name) for name in "abs bool divmod float int len max min pow range round tuple".split()]
-PURE += [Fraction, np.float64, np.int64, *(each for each in vars(math).values() if callable(each))]
-MODULES = (math, np, fractions)
+MOST_LOST = Fraction(1, 1 << 60)  # of a law, in states that are not followed
 ATOMS = PLAIN | NUMBERS - {Decimal}
-_STATEMENTS = "Assign AugAssign AnnAssign Expr If While For Break Continue Return Pass Raise Assert"
-_EXPRESSIONS = "BoolOp BinOp UnaryOp IfExp Compare Call keyword Constant Name Tuple Subscript Slice Attribute NamedExpr"
-READ = tuple(getattr(ast, name) for name in f"{_STATEMENTS} {_EXPRESSIONS} expr_context operator boolop unaryop cmpop".split())
-AGAIN, EXIT = -1, -2  # how a round ends, or the place of the return that it came to
-ROUND = f"""
-for __round__ in (0,):
-    if not 0:
-        break
-else:
-    return {AGAIN}, locals()
-return {EXIT}, locals()
-"""
+AGAIN, EXIT = -1, -2  # how a round ends; else by the return of this number
 
 Place = tuple[types.CodeType, int]  # a loop: whose code, and the line in it
-Reached = tuple[types.FunctionType, str, str]  # a name that is not a function's own, and an attribute of what it means
 
 
 class Unfit(DpAuditError):
@@ -70,11 +46,12 @@ class Unfit(DpAuditError):
         self.place = place
 
 
-class Missing(DpAuditError):
-    """A name is part of the state: a round reads it before it writes it, or it counts in more than one way."""
+class Missing(Unfit):
+    """A name is part of the state: a round reads it before it writes it, or it grows in more than one way."""
 
     def __init__(self, place: Place, name: str) -> None:
-        self.place, self.name = place, name
+        super().__init__(place, f"{name} may be read before it has a value")
+        self.name = name
 
 
 class Relearned(DpAuditError):
@@ -91,7 +68,7 @@ class Number(NamedTuple):
 
 
 class End(NamedTuple):
-    """How a round ends: with which values, as parts, and how much is added to each counter by then."""
+    """How a round ends: with which values, by their forms, and what is added to each counter by then."""
 
     kind: int
     parts: tuple[tuple[str, Any], ...]
@@ -101,17 +78,26 @@ class End(NamedTuple):
 Row = dict[End, Fraction]
 
 
+@dataclass
 class Sampler:
-    """A loop: `names` stand in it, of which it writes `stored`, `counters` among them; `kept` may be read after it."""
+    """A loop: `names` stand in it, of which it writes `stored`, and only adds to `counters`; `kept` may be read after.
 
-    def __init__(
-        self, place: Place, code: Callable[[tuple[str, ...]], Any], reached: "dict[Reached, Any]", failed: list[Unfit]
-    ) -> None:
-        self.place, self.code, self.reached, self.failed = place, code, reached, failed
-        self.names, self.stored, self.counters, self.kept = set[str](), set[str](), set[str](), set[str]()
-        self.tracked, self.idealised = set[str](), False
-        self.values: dict[Hashable, Any] = {FACE: FACE}  # by their forms
-        self.laws: dict[Hashable, tuple[list[tuple[End, tuple[int, ...], Fraction]], Weights]] = {}
+    `code` is one round, as a function of those names that have a value; `others` are the names that are not its
+    function's, each with what it means now, by a function, and what it meant. What ends a replay goes to `failed` too.
+    """
+
+    place: Place
+    names: set[str]
+    stored: set[str]
+    counters: set[str]
+    kept: set[str]
+    code: Callable[[tuple[str, ...]], Callable[..., tuple[int, dict[str, Any]]]]
+    others: list[tuple[Callable[[], Any], Any]]
+    failed: list[Unfit]
+    tracked: set[str] = field(default_factory=set)
+    laws: dict[Hashable, tuple[list[tuple[End, tuple[int, ...], Fraction]], Weights]] = field(default_factory=dict)
+    values: dict[Hashable, Any] = field(default_factory=lambda: {FACE: FACE})
+    idealised: bool = False
 
     def end(self, given: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
         """How it ends, and the values of names then."""
@@ -127,7 +113,7 @@ class Sampler:
                     raise source.remembered(missing)  # it may be of a loop around this one
                 self.tracked.add(missing.name)
                 if self.laws:
-                    raise source.remembered(Relearned())
+                    raise source.remembered(Relearned()) from None
             except (OutOfTime, Unfit) as error:
                 raise source.remembered(error)
             except DpAuditError as error:
@@ -135,10 +121,10 @@ class Sampler:
 
     def _end(self, source: StandIn, given: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
         begun = {name: given[name] for name in sorted(self.names) if name in given}
-        counted = [name for name in begun if name in self.counters - self.tracked and type(begun[name]) in (int, Unbounded)]
-        used = [name for name in begun if name not in counted and name not in self.stored - self.tracked]
-        parts = tuple((name, self._part(begun[name])) for name in used)
-        key = tuple(counted), parts, *np.geterr().values(), *(self._still(value, _value(*each)) for each, value in self.reached.items())
+        counted = [n for n in begun if n in self.counters - self.tracked and type(begun[n]) in (int, Unbounded)]
+        state = [name for name in begun if name not in counted and name not in self.stored - self.tracked]
+        parts = tuple((name, self._part(begun[name])) for name in state)
+        key = tuple(counted), parts, *np.geterr().values(), *(self._same(now(), then) for now, then in self.others)
         if key not in self.laws:
             self.laws[key] = self._law(dict(parts), counted)
         ends, weights = self.laws[key]
@@ -152,11 +138,11 @@ class Sampler:
             found[name] = begun[name] + (Unbounded(law, added, growing) if growing else added)
         return end.kind, found
 
-    def _still(self, before: Any, now: Any) -> Hashable:
-        """A name's value, which no run may make another function of."""
-        if now is not before and not _is_plain(now):
+    def _same(self, now: Any, then: Any) -> Hashable:
+        """What a name means, which may be another number than before, and otherwise nothing else."""
+        if now is not then and not is_plain(now):
             raise Unfit(self.place, "a name of its module means something else now")
-        return canonical(now) if _is_plain(now) else None
+        return canonical(now) if is_plain(now) else None
 
     def _filled(self, source: StandIn, parts: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         """Values by name; numbers without a largest value are drawn anew."""
@@ -169,12 +155,29 @@ class Sampler:
 
         return {name: filled(part) for name, part in parts}
 
+    def _part(self, value: Any, laws: list[Geometric] | None = None) -> Any:
+        """The form of a value; `laws` are those of the numbers of an end, None where there may be none."""
+        if type(value) is tuple:
+            return tuple(self._part(each, laws) for each in value)
+        if type(value) is Unbounded and value.law.value is None and laws is not None:
+            value.law.once()
+            laws.extend([value.law] if value.law not in laws else [])
+            return Number(laws.index(value.law), value.offset + value.step * value.law.low, value.step, value.law.rate)
+        value = _known(value)
+        if type(value) is FACE and laws is None:
+            return FACE
+        if not is_plain(value):
+            raise Unfit(self.place, f"it uses a {type(value).__name__}: use whole numbers, floats and texts alone")
+        self.values[form := canonical(value)] = value
+        return form
+
     def _law(self, begun: Mapping[str, Any], counted: list[str]) -> Any:
-        """The ways it ends from a state, what counters grow by, again and again, at which rate; with their weights."""
+        """The ways it ends from a state, what counters grow by again and again, at which rate; and their weights."""
         fixed = {name: part for name, part in begun.items() if name not in self.stored}
         still = (0,) * len(counted)
         first = End(AGAIN, tuple((name, part) for name, part in begun.items() if name in self.stored), still)
-        likely, waiting, rows, before = {first: 1.0}, [first], dict[End, Row](), defaultdict[End, dict[End, None]](dict)
+        likely, waiting, rows = {first: 1.0}, [first], dict[End, Row]()
+        before = defaultdict[End, dict[End, None]](dict)
         for here in waiting:
             if len(rows) > MOST_STATES:
                 raise Unfit(self.place, f"its rounds begin in more than {MOST_STATES:,} states")
@@ -211,11 +214,10 @@ class Sampler:
         def once(_: None, rng: Any) -> int:
             given = [rng if value is FACE else value for value in self._filled(choices, begun.items()).values()]
             kind, found = code(*given, *(0 for _ in counted))
-            names = self.tracked if kind == AGAIN else self.kept
+            names, laws = self.tracked if kind == AGAIN else self.kept, list[Geometric]()
             for name in names - found.keys() - self.tracked:
                 raise Missing(self.place, name)
-            laws, plain = list[Geometric](), sorted((names - set(counted)) & found.keys())
-            parts = tuple((name, self._part(found[name], laws)) for name in plain)
+            parts = tuple((n, self._part(found[n], laws)) for n in sorted(names & found.keys() - set(counted)))
             added = tuple(_known(found[name]) if name in names or kind == AGAIN else 0 for name in counted)
             return places.setdefault(End(kind, parts, added), len(places))
 
@@ -233,22 +235,6 @@ class Sampler:
         row = {end: law[place] for end, place in places.items() if place in law}
         return row if sum(row.values()) == 1 else {end: Fraction(int(p * FINE), FINE) for end, p in row.items()}
 
-    def _part(self, value: Any, laws: list[Geometric] | None = None) -> Any:
-        """A value of how a round begins or ends; `laws` are those of the numbers in it, None where it must be plain."""
-        if type(value) is tuple:
-            return tuple(self._part(each, laws) for each in value)
-        if type(value) is Unbounded and value.law.value is None and laws is not None:
-            value.law.once()
-            laws.extend([value.law] if value.law not in laws else [])
-            return Number(laws.index(value.law), value.offset + value.step * value.law.low, value.step, value.law.rate)
-        value = _known(value)
-        if type(value) is FACE and laws is None:
-            return FACE
-        if not _is_plain(value):
-            raise Unfit(self.place, f"it uses a {type(value).__name__}: use whole numbers, floats and texts alone")
-        self.values[form := canonical(value)] = value
-        return form
-
 
 def _apart(row: Row, here: End) -> tuple[dict[tuple[int, ...], Fraction], Row]:
     """The ways back to a state, by what is added on them, and the others."""
@@ -260,223 +246,10 @@ def _known(value: Any) -> Any:
     return value.known() if type(value) is Unbounded else value
 
 
-class Samplers:
-    """The samplers of a function and of those that it calls; `unfit` are loops that are none, and why."""
+def is_plain(value: Any) -> bool:
+    """Whether it is a number, a text, or a tuple of such: nothing can be told of it but its value.
 
-    def __init__(self, unfit: dict[Place, str]) -> None:
-        self.unfit, self.loops, self.failed = unfit, list[Sampler](), list[Unfit]()
-        self._made: dict[types.FunctionType, types.FunctionType] = {}
-
-    @property
-    def endless(self) -> bool:
-        """Whether a loop may go on for ever."""
-        laws = [law for loop in self.loops for law in loop.laws.values()]
-        return any(weights[-1] or any(rate for *_, rate in ends) for ends, weights in laws)
-
-    def of(self, function: Any, *, called: bool = False) -> Any:
-        """The same function, but that each loop that is a sampler is one draw; and so in functions that it calls."""
-        if type(function) is not types.FunctionType:
-            return function
-        if function not in self._made:
-            self._made[function] = function
-            with contextlib.suppress(InvalidSpec, KeyError):  # the latter in a replay within one, of the type's own type
-                self._made[function] = self._rewritten(function, copy.deepcopy(_definition(function)), called)
-        return self._made[function]
-
-    def _rewritten(self, function: types.FunctionType, definition: ast.FunctionDef, called: bool) -> Any:
-        for each in _called(function, definition.body).values():
-            self.of(each, called=True)
-        loops = _Loops(self, function, definition, called)
-        arguments = definition.args
-        arguments.defaults, arguments.kw_defaults = [], [None] * len(arguments.kwonlyargs)
-        for part in [part for part in ast.walk(arguments) if isinstance(part, ast.arg)]:
-            part.annotation = None
-        loops.visit(definition)
-        made = self.compiled(function, arguments, definition.body)
-        for name in ("__name__", "__qualname__", "__doc__", "__defaults__", "__kwdefaults__", "__annotations__"):
-            setattr(made, name, getattr(function, name))
-        return made if self.loops else function
-
-    def compiled(self, function: types.FunctionType, arguments: ast.arguments, body: list[ast.stmt]) -> Any:
-        """A function that sees the names that another one sees."""
-        given: dict[str, Any] = {name: self._late(each) for name, each in _called(function, body).items()}
-        given |= {"__sampler__": lambda place, found: self.loops[place].end(found), "__plain__": _settled}
-        tree = ast.parse(f"def outer({', '.join(given)}):\n def inner(): pass\n return inner")
-        inner: Any = tree.body[0].body[0]  # type: ignore[attr-defined]
-        inner.args, inner.body, space = arguments, body, dict[str, Any]()
-        code = compile(ast.fix_missing_locations(tree), function.__code__.co_filename, "exec", dont_inherit=True)
-        exec(code, function.__globals__, space)
-        return space["outer"](**given)
-
-    def _late(self, function: types.FunctionType) -> Callable[..., Any]:
-        return lambda *arguments, **named: self._made[function](*arguments, **named)
-
-
-class _Loops(ast.NodeTransformer):
-    """Puts one draw in the place of each loop that is a sampler, and of the whole of a function that is called."""
-
-    def __init__(
-        self, samplers: Samplers, function: types.FunctionType, definition: ast.FunctionDef, called: bool
-    ) -> None:
-        self.samplers, self.function, self.loads, self.local = samplers, function, _loads(definition), _local(function)
-        loops = [each for each in ast.walk(definition) if isinstance(each, ast.While | ast.For)]
-        self.within = {each for loop in loops for each in ast.walk(loop) if each is not loop}
-        self.whole = ast.While(ast.Constant(True), [*definition.body, ast.Return()], [])
-        if called:
-            definition.body = [ast.copy_location(self.whole, definition)]
-
-    def visit_For(self, node: ast.For) -> Any:
-        """As a loop over places, which is the same for what does not change."""
-        items, at = f"__items_{node.lineno}__", f"__at_{node.lineno}__"
-        text = f"{items} = __plain__(0)\n{at} = 0\nwhile {at} < len({items}):\n    _ = {items}[{at}]\n    {at} += 1"
-        first, second, loop = made = ast.parse(text).body
-        assert isinstance(first, ast.Assign) and isinstance(first.value, ast.Call) and isinstance(loop, ast.While)
-        first.value.args, loop.body[0].targets = [node.iter], [node.target]  # type: ignore[attr-defined]
-        loop.body += node.body
-        loop.orelse, self.local = node.orelse, self.local | {items, at}
-        self.within |= {loop} if node in self.within else set()
-        found = self.visit_While(ast.copy_location(loop, node))
-        node.body = loop.body[2:]
-        return node if found is loop else [first, second, *found]
-
-    def visit_While(self, node: ast.While) -> Any:
-        place, loads, whole = (self.function.__code__, node.lineno), _loads(node), node is self.whole
-        inside = [*(ast.walk(node) if whole else _inside(node))]
-        stored = {each.id for each in inside if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-        names = {each.id for each in inside if isinstance(each, ast.Name)} & self.local
-        counters, reached = _counters(inside), dict[Reached, Any]()
-        try:
-            _reached(self.function, inside, reached, self.local)
-            if node.orelse or stored - names:
-                raise InvalidSpec("it has an else, or writes a name that is not its function's")
-        except InvalidSpec as error:
-            self.samplers.unfit.setdefault(place, str(Unfit(place, str(error))))
-        self.generic_visit(node)
-        if place in self.samplers.unfit:
-            return node
-        if whole:
-            _Returns(VALUED).visit(node)
-            names, stored = names | {"__value__"}, stored | {"__value__"}
-        returns, body = _Returns(ENDED), ast.parse(ROUND).body
-        body[0].body[0].test.operand = node.test  # type: ignore[attr-defined]
-        body[0].body += returns.visit(ast.Module(node.body, [])).body  # type: ignore[attr-defined]
-
-        @functools.cache
-        def code(given: tuple[str, ...]) -> Any:
-            arguments = ast.parse(f"def f({', '.join(given)}): pass").body[0].args  # type: ignore[attr-defined]
-            unset = [f"{name} = 0" for name in names.difference(given)]  # never run: they make the names its own
-            return self.samplers.compiled(self.function, arguments, [*body, *ast.parse("\n".join(unset)).body])
-
-        sampler = Sampler(place, code, reached, self.samplers.failed)
-        sampler.names, sampler.stored, sampler.counters = names, stored, counters
-        read = {name for value in returns.values for name in read_names(value)}
-        sampler.kept = {n for n in stored if n in read or self.loads[n] > (0 if node in self.within else loads[n])}
-        self.samplers.loops.append(sampler)
-        lines = [f"__end__ = __sampler__({len(self.samplers.loops) - 1}, locals())"]
-        lines += [f"if {name!r} in __end__[1]: {name} = __end__[1][{name!r}]" for name in sorted(sampler.kept)]
-        lines += [f"if __end__[0] == {at}: return {ast.unparse(value)}" for at, value in enumerate(returns.values)]
-        return ast.parse("\n".join(lines)).body
-
-
-VALUED, ENDED = "__value__ = 0\nreturn __value__", "return {}, locals()"
-
-
-class _Returns(ast.NodeTransformer):
-    """Puts other code in the place of each return; {} in it is the place of the value in `values`."""
-
-    def __init__(self, text: str) -> None:
-        self.text, self.values = text, list[ast.expr]()
-
-    def visit_Return(self, node: ast.Return) -> list[ast.stmt]:
-        self.values.append(node.value or ast.Constant(None))
-        made = ast.parse(self.text.format(len(self.values) - 1)).body
-        if len(made) > 1:
-            made[0].value = self.values[-1]  # type: ignore[attr-defined]
-        return made
-
-
-def _settled(items: Any) -> Any:
-    return tuple(items) if type(items) in (list, range) else items
-
-
-def _loads(node: ast.AST) -> Counter[str]:
-    return Counter(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
-
-
-def _inside(node: ast.AST) -> Iterator[ast.AST]:
-    """What a loop does, but for what is computed of a value that it returns, which is done after it."""
-    yield node
-    for each in ast.iter_child_nodes(node) if not isinstance(node, ast.Return) else ():
-        yield from _inside(each)
-
-
-def _counters(inside: Iterable[ast.AST]) -> set[str]:
-    """The names that a loop only adds whole constants to."""
-    uses = Counter(node.id for node in inside if isinstance(node, ast.Name))
-    for node in inside:
-        match node:
-            case ast.AugAssign(ast.Name(name), ast.Add() | ast.Sub(), ast.Constant(int())):
-                uses[name] -= 1
-            case ast.Assign([ast.Name(name)], ast.BinOp(ast.Name(same), ast.Add() | ast.Sub(), ast.Constant(int()))):
-                uses[name] -= 2 * (name == same)
-    return {name for name, others in uses.items() if not others}
-
-
-def _local(function: types.FunctionType) -> set[str]:
-    return {*function.__code__.co_varnames, *function.__code__.co_cellvars}
-
-
-def _value(function: types.FunctionType, name: str, attribute: str = "") -> Any:
-    """What a name of its module or of Python stands for; an attribute only where that is a module of `MODULES`."""
-    value = function.__globals__.get(name, vars(builtins).get(name, ...))
-    return getattr(value, attribute, value) if any(value is module for module in MODULES) else value
-
-
-def _called(function: types.FunctionType, body: Iterable[ast.AST]) -> dict[str, types.FunctionType]:
-    """The functions that a piece of a function may call, by name, but for those of Python and numpy."""
-    names = {name for each in body for name in read_names(each)} - _local(function)
-    found = {name: value for name in sorted(names) if type(value := _value(function, name)) is types.FunctionType}
-    libraries = {"numpy", *sys.stdlib_module_names}
-    return {name: value for name, value in found.items() if value.__module__.partition(".")[0] not in libraries}
-
-
-def _reached(
-    function: types.FunctionType, nodes: Iterable[ast.AST], known: dict[Reached, Any], local: set[str]
-) -> None:
-    """Adds the names of others that a piece of code reads, with the functions that it calls: all that it depends on.
-
-    Raises `InvalidSpec` where it may do more than compute and draw.
+    >>> is_plain((1, "a", 0.5)), is_plain([1]), is_plain(float("nan"))
+    (True, False, False)
     """
-    nodes = [*nodes]
-    attributes = {id(node.value): node.attr for node in nodes if isinstance(node, ast.Attribute)}
-    for node in nodes:
-        private = isinstance(node, ast.Attribute) and (node.attr[0] == "_" or not isinstance(node.ctx, ast.Load))
-        if private or not isinstance(node, READ):
-            raise InvalidSpec(f"{type(node).__name__} in it, where numbers are computed, compared and drawn")
-        if not isinstance(node, ast.Name) or node.id in local:
-            continue
-        entry = function, node.id, attributes.get(id(node), "")
-        if entry in known:
-            continue
-        value = known[entry] = _value(*entry)
-        given = getattr(value, "__defaults__", None) or (), getattr(value, "__kwdefaults__", None) or {}
-        if type(value) is types.FunctionType and all(map(_is_plain, (*given[0], *given[1].values()))):
-            inside = [part for each in _definition(value).body for part in ast.walk(each)]
-            _reached(value, inside, known, _local(value))
-        elif not _is_plain(value) and not isinstance(value, np.ufunc) and not any(value is each for each in PURE):
-            raise InvalidSpec(f"{node.id} in it, which is not known to compute only")
-
-
-def _definition(function: types.FunctionType) -> ast.FunctionDef:
-    """What a function reads as. Raises `InvalidSpec` where that is not all, or where objects are told apart that are equal."""
-    definition = source_of(function).definition
-    same = [part for part in ast.walk(definition) if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Is | ast.IsNot)]
-    known = all(isinstance(part.comparators[-1], ast.Constant) and part.comparators[-1].value in (None, True, False) for part in same)
-    if passed_through(function) is not function or "locals" in read_names(definition) or not known:
-        raise InvalidSpec(f"{function.__name__} is not read")
-    return definition
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether it is a number, a text, or a tuple of such, and nothing else can be told of it than its value."""
-    return type(value) in ATOMS and value == value or type(value) is tuple and all(map(_is_plain, value))
+    return type(value) in ATOMS and value == value or type(value) is tuple and all(map(is_plain, value))

@@ -6,7 +6,6 @@ called is read as a loop of one round, and a `for` loop as one over places.
 
 import ast
 import builtins
-import contextlib
 import copy
 import fractions
 import functools
@@ -72,8 +71,10 @@ class Samplers:
             return function
         if function not in self._made:
             self._made[function] = function
-            with contextlib.suppress(InvalidSpec, KeyError):  # in a replay within one there is a KeyError
+            try:
                 self._made[function] = self._rewritten(function, copy.deepcopy(_definition(function)), called)
+            except (InvalidSpec, KeyError) as error:  # the latter in a replay within one
+                self.unfit[function.__code__, 0] = f"{function.__name__} is not read: {error}"
         return self._made[function]
 
     def _rewritten(self, function: Function, definition: ast.FunctionDef, called: bool) -> Function:
@@ -259,7 +260,7 @@ def _definition(function: Function) -> ast.FunctionDef:
         if isinstance(part, ast.Compare) and any(isinstance(op, ast.Is | ast.IsNot) for op in part.ops):
             sides = [each.value for each in part.comparators if isinstance(each, ast.Constant)]
             if len(sides) < len(part.comparators) or not all(side is None or type(side) is bool for side in sides):
-                raise InvalidSpec("objects are told apart by `is`")
+                raise InvalidSpec("it tells objects apart by `is`, not by their values")
     if passed_through(function) is not function or "locals" in read_names(definition):
         raise InvalidSpec("a decorator, or locals()")
     return definition

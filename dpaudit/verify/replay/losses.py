@@ -97,7 +97,7 @@ class FiniteLosses:
     @property
     def epsilon(self) -> Enclosure:
         """The largest loss of any output on any pair, at delta 0; both ends infinite where it is infinite."""
-        return Enclosure(self.worst.loss.lower, math.inf) if any(self.rests) else self.worst.loss
+        return Enclosure(max(0.0, self.worst.loss.lower), math.inf) if any(self.rests) else self.worst.loss
 
     @property
     def infinite(self) -> bool:

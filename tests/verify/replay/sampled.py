@@ -1,4 +1,4 @@
-"""Samplers as people write them, with their broken twins; and an enumeration of their paths that shares nothing with replay."""
+"""Samplers as people write them, with their broken twins; and an enumeration of their paths on its own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+
+from dpaudit.verify.replay import canonical
 
 STOP = Fraction(1, 2**14)  # a path of less probability is not followed by the enumeration
 
@@ -62,7 +64,7 @@ def enumerated(function: Callable[..., Any], data: Any) -> tuple[dict[Any, Fract
     while True:
         tape = Tape(places)
         try:
-            law[function(data, tape)] += tape.p
+            law[canonical(function(data, tape))] += tape.p
         except TooRare:
             left += tape.p
         del places[tape.at :]
@@ -394,6 +396,76 @@ def for_ever(count: int, rng: Any) -> int:
     while rng.integers(2) < 2:
         count += 1
     return count
+
+
+def caught(count: int, rng: Any) -> Any:
+    """What is not followed any further is lost whatever the mechanism does with it."""
+    k = coins(HALF, rng)
+    try:
+        return count + k % 2
+    except BaseException:
+        return "caught"
+
+
+def caught_alone(count: int, rng: Any) -> Any:
+    """A loop without a draw is no sampler; what ends the replay then is caught here."""
+    try:
+        total = 0
+        while total < 3:
+            total += 1
+    except Exception:
+        return 0
+    return count + coins(HALF, rng)
+
+
+def told_by_identity(count: int, rng: Any) -> Any:
+    x = 1000.5 + count
+    before = x
+    while rng.random() < HALF:
+        x = x + 0.0 if x < 0 else x
+    return count if before is x else 0
+
+
+def not_a_number(count: int, rng: Any) -> int:
+    x = math.nan
+    while rng.random() < HALF and x in (x,):
+        x = x + 0.0
+    return count
+
+
+def of_fractions(count: int, rng: Any) -> int:
+    share = Fraction(1, 2)
+    while rng.random() < share:
+        share.__init__(1, 4)  # type: ignore[misc]
+    return count
+
+
+def a_tail_in_an_array(count: int, rng: Any) -> Any:
+    return np.array([count + coins(HALF, rng), 1])
+
+
+def in_a_record(count: int, rng: Any) -> dict[str, Any]:
+    return {"count": count + coins(E, rng) - coins(E, rng), "rounds": [1, 2]}
+
+
+def majority(people: list[int], rng: Any) -> int:
+    total = 0
+    for person in people:
+        total += person if rng.random() < 0.75 else 1 - person
+    return total
+
+
+def until_one_says_so(people: list[int], rng: Any) -> tuple[int, int]:
+    found = -1
+    asked = 0
+    for place in range(4):
+        if place == 2:
+            continue
+        asked += 1
+        if rng.random() < 0.25:
+            found = place
+            break
+    return found + people[0], asked
 
 
 def of_two_rates(count: int, rng: Any) -> int:

@@ -261,7 +261,8 @@ class Choices(Draws):
             )
         if len(self._picked) >= MOST_DRAWS:
             raise self.refuse(
-                f"a run draws more than {MOST_DRAWS:,} times: {FOREVER} has no finite law; bound the number of its rounds"
+                f"a run draws more than {MOST_DRAWS:,} times: {FOREVER} has no finite law; "
+                "bound the number of its rounds"
             )
         if isinstance(key, int):
             first, weight, total = 0, 1, key

@@ -1,7 +1,7 @@
 """The loops of a function that are samplers, found in its source; they are draws in a function made from it.
 
-A loop is one if it reads and writes names of its function alone, calls what only computes, and draws. A function that is
-called is read as a loop of one round, and a `for` loop as one over places.
+A loop is one if it reads and writes names of its function alone, calls what only computes, and draws. A function that
+is called is read as a loop of one round, and a `for` loop as one over places.
 """
 
 import ast
@@ -24,8 +24,8 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language.source import passed_through, read_names, source_of
 from dpaudit.verify.replay.samplers import AGAIN, EXIT, Place, Sampler, Unfit, is_plain
 
-PURE = [getattr(builtins, name) for name in "abs bool divmod float int len max min pow range round tuple".split()]
-PURE += [Fraction, np.float64, np.int64, *(each for each in vars(math).values() if callable(each))]
+PURE = [abs, bool, divmod, float, int, len, max, min, pow, range, round, tuple, Fraction, np.float64, np.int64]
+PURE += [each for each in vars(math).values() if callable(each)]
 MODULES = (math, np, fractions)
 _STATEMENTS = "Assign AugAssign AnnAssign Expr If While For Break Continue Return Pass Raise Assert"
 _EXPRESSIONS = "BoolOp BinOp UnaryOp IfExp Compare Call keyword Constant Name Tuple Subscript Slice Attribute NamedExpr"

@@ -81,9 +81,9 @@ class FiniteLosses:
         endless: bool = False,
     ) -> "FiniteLosses":
         """The losses of laws that are known. Raises `InvalidSpec` where one is no law, or there is no pair."""
-        rests = tuple(1 - sum(law.values()) for law in laws)
+        rests = tuple(Fraction(1) - sum(law.values()) for law in laws)
         for place, law in enumerate(laws):
-            if not 0 <= rests[place] <= endless or min(law.values()) < 0:
+            if not 0 <= rests[place] <= int(endless) or min(law.values()) < 0:
                 raise InvalidSpec(f"law {place} must have probabilities that sum to 1, got {sum(law.values())}")
         if not pairs or not all(0 <= place < len(laws) == len(domain) for pair in pairs for place in pair):
             raise InvalidSpec("pairs must be places of two datasets of the domain, and there must be one at least")
@@ -117,16 +117,16 @@ class FiniteLosses:
         value = exact(delta)
         if value is None or not 0 <= value <= 1:
             raise InvalidSpec(f"delta must be a probability, got {delta!r}")
-        least = most = Fraction(1)
+        least, ratios = Fraction(1), list[Fraction | None]()
         for i, j, atoms in self._in_pairs():
             steps = steps_of(atoms)
-            ratio = ratio_at([(self.rests[i], Fraction(0)), *steps], value)
-            most = math.inf if ratio is None else max(most, ratio)
+            ratios.append(ratio_at([(self.rests[i], Fraction(0)), *steps], value))
             ratio = ratio_at(steps, value, self.rests[j])
             if ratio is None:
                 return INFINITE
             least = max(least, ratio)
-        return Enclosure(of_log(least).lower, math.inf if most == math.inf else of_log(most).upper)
+        most = max([ratio for ratio in ratios if ratio is not None], default=least)
+        return Enclosure(of_log(least).lower, math.inf if None in ratios else of_log(max(least, most)).upper)
 
     def steps(self, first: int, second: int) -> list[tuple[Fraction, Fraction]]:
         """The probabilities of the outputs of one ratio under two datasets, the largest ratio first.
@@ -233,11 +233,12 @@ def _vector(form: Any) -> tuple[Hashable, tuple[Hashable, ...]]:
         return tuple, form
     if type(form) is not Shaped:
         return form, ()
-    if form.kind is np.ndarray and type(form.content[2]) is bytes:
-        dtype, shape, held = form.content
+    content: Any = form.content
+    if form.kind is np.ndarray and type(content[2]) is bytes:
+        dtype, shape, held = content
         size = max(1, len(held) // max(1, math.prod(shape)))
         return (np.ndarray, dtype, shape), tuple(held[at : at + size] for at in range(0, len(held), size))
-    within, entries = _vector(form.content)
+    within, entries = _vector(content)
     return (form.kind, within), entries
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import chain, product
@@ -40,7 +40,7 @@ class Partition:
     def of(self, output: Hashable) -> Hashable:
         """The output that one of the mechanism's own is part of."""
         shape, parts = _split(output)
-        return _joined(shape, [self._far(shape, place, part) for place, part in enumerate(parts)])
+        return _filled(shape, (self._far(shape, place, part) for place, part in enumerate(parts)))  # type: ignore[no-any-return]
 
     def _far(self, shape: Hashable, place: int, value: int) -> "int | Tail":
         low, high = self._ends.get((shape, place), (value, value))
@@ -59,13 +59,13 @@ class Partition:
                 raise InvalidSpec(f"{ENDLESS} is compared with more than {MOST_CELLS:,} others; give fewer datasets")
             for chosen in product(*cells):
                 values, shares = zip(*chosen, strict=True) if chosen else ((), ())
-                cut[_joined(shape, values)] += math.prod(shares, start=p)
+                cut[_filled(shape, iter(values))] += math.prod(shares, start=p)
         return cut
 
     def _cells(self, part: "int | Tail", low: int, high: int) -> "list[tuple[int | Tail, Fraction]]":
         if type(part) is not Tail:
             return [(part, Fraction(1))]
-        cells, value, left = [], part.start, Fraction(1)
+        cells, value, left = list[tuple[int | Tail, Fraction]](), part.start, Fraction(1)
         while low <= value <= high and len(cells) <= MOST_CELLS:
             cells.append((value, left * (1 - part.rate)))
             value, left = value + part.step, left * part.rate
@@ -85,12 +85,8 @@ def _split(form: Any) -> tuple[Hashable, tuple[Any, ...]]:
     return tuple(shapes), tuple(chain.from_iterable(parts))
 
 
-def _joined(shape: Any, parts: Iterable[Any]) -> Hashable:
+def _filled(shape: Any, parts: Iterator[Any]) -> Any:
     """The output of a shape with these numbers, the first ones first."""
-    return _filled(shape, iter(parts))
-
-
-def _filled(shape: Any, parts: Iterator[Any]) -> Hashable:
     if shape is Tail:
         return next(parts)
     if type(shape) in (Shaped, Raised):

@@ -1,10 +1,10 @@
 """Loops as draws: the exact law of how a loop of plain numbers ends, though it may have no last round.
 
 A *sampler* begins with plain numbers and texts and does nothing but compute and draw, so that how it ends depends on
-what it begins with and on its draws alone. Its own code is replayed, one round at a time. Rounds make a chain of states,
-the values that a round reads before it writes them, and how the chain ends is solved for in fractions. A counter, to
-which the loop only adds constants, is no part of the state: where a state comes back with it larger by c, the loop adds
-c times a geometric number, see `tails`. States that are next to never reached are not followed.
+what it begins with and on its draws alone. Its own code is replayed, one round at a time. Rounds make a chain of
+states, the values that a round reads before it writes them, and how the chain ends is solved for in fractions. A
+counter, to which the loop only adds constants, is no part of the state: where a state comes back with it larger by c,
+the loop adds c times a geometric number, see `tails`. States that are next to never reached are not followed.
 """
 
 import operator
@@ -12,7 +12,7 @@ import re
 import types
 from builtins import type  # the real one: while mechanisms run there is another in its place
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -92,7 +92,7 @@ class Sampler:
     counters: set[str]
     kept: set[str]
     code: Callable[[tuple[str, ...]], Callable[..., tuple[int, dict[str, Any]]]]
-    others: list[tuple[Callable[[], Any], Any]]
+    others: Sequence[tuple[Callable[[], Any], Any]]
     failed: list[Unfit]
     tracked: set[str] = field(default_factory=set)
     laws: dict[Hashable, tuple[list[tuple[End, tuple[int, ...], Fraction]], Weights]] = field(default_factory=dict)
@@ -110,12 +110,12 @@ class Sampler:
                 return self._end(source, given)
             except Missing as missing:
                 if missing.name in self.tracked or missing.name not in self.stored:
-                    raise source.remembered(missing)  # it may be of a loop around this one
+                    raise source.remembered(missing) from None  # it may be of a loop around this one
                 self.tracked.add(missing.name)
                 if self.laws:
                     raise source.remembered(Relearned()) from None
             except (OutOfTime, Unfit) as error:
-                raise source.remembered(error)
+                raise source.remembered(error) from None
             except DpAuditError as error:
                 raise source.remembered(Unfit(self.place, str(error))) from None
 

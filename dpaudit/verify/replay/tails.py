@@ -1,8 +1,8 @@
 """Whole numbers without a largest value: what a mechanism sees of one, and where it stands in an output.
 
-An `Unbounded` is offset + step * k for a whole k >= 0 whose law is geometric, P(k) = (1 - rate) * rate^k. A run looks at
-it as little as it can: numbers are added to it, and a comparison cuts its law in two. What asks for more gets a plain
-int, one run for each, up to where next to no probability is left: such runs are not followed any further.
+An `Unbounded` is offset + step * k for a whole k >= 0 whose law is geometric, P(k) = (1 - rate) * rate^k. A run looks
+at it as little as it can: numbers are added to it, and a comparison cuts its law in two. What asks for more gets a
+plain int, one run for each, up to where next to no probability is left: such runs are not followed any further.
 """
 
 import math
@@ -193,7 +193,7 @@ def _of_known(compute: Callable[..., Any], *, turned: bool = False) -> Any:
 
 for _name, _inclusive, _turned in (("lt", False, False), ("le", True, False), ("gt", True, True), ("ge", False, True)):
     setattr(Unbounded, f"__{_name}__", _comparison(getattr(operator, _name), _inclusive, _turned))
-for _name in "matmul truediv floordiv mod pow lshift rshift and xor or".split():
+for _name in ("matmul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and", "xor", "or"):
     setattr(Unbounded, f"__{_name}__", _of_known(getattr(operator, f"__{_name}__")))
     setattr(Unbounded, f"__r{_name}__", _of_known(getattr(operator, f"__{_name}__"), turned=True))
 for _compute in (int, float, complex, hash, str, repr, format, round, abs, divmod, math.trunc, math.floor, math.ceil):

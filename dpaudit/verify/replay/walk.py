@@ -25,8 +25,9 @@ LEAST_AGAIN = 64  # runs that are made again, the same ones more than once where
 FAR = 30.0  # logarithm of how unlikely the frequency of an output is that shows another law
 MOST_TEXT = 200  # characters of another's error in one of ours
 ROOM = "dpaudit.verify.replay"
-STAND_INS = ("'Choices'", "'Again'", "Choices.", "Again.", "Draws.")
-STAND_INS += tuple(f"{word}{name}{end}" for name in ("Uniform", "Unbounded") for word, end in (("'", "'"), ("type ", ""), ("from ", "")))
+STAND_INS = ["'Choices'", "'Again'", "Choices.", "Again.", "Draws."]
+for _name in ("Uniform", "Unbounded"):
+    STAND_INS += [f"'{_name}'", f"type {_name}", f"from {_name}"]
 LOST = object()  # stands where the output of a run would that is not followed
 ATOMS = (int, float, bool, str, bytes, complex, type(None), Fraction, np.number)
 

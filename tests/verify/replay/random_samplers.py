@@ -25,7 +25,11 @@ class Author:
 
     def coin(self) -> str:
         return self.one_of(
-            "rng.random() < 0.25", "rng.integers(3) == 0", "rng.random() >= 0.75", "0.25 > rng.random()", "rng.integers(0, 4) < 1"
+            "rng.random() < 0.25",
+            "rng.integers(3) == 0",
+            "rng.random() >= 0.75",
+            "0.25 > rng.random()",
+            "rng.integers(0, 4) < 1",
         )
 
     def test(self) -> str:
@@ -35,7 +39,7 @@ class Author:
     def statement(self, depth: int, in_loop: bool) -> list[str]:
         kind = int(self.rng.integers(12))
         if kind < 4:
-            return [self.one_of(f"{self.name()} += 1", f"{self.name()} -= 2", f"k = k + 1", "m += 1", "k += 1")]
+            return [self.one_of(f"{self.name()} += 1", f"{self.name()} -= 2", "k = k + 1", "m += 1", "k += 1")]
         if kind < 6:
             return [f"{self.name()} = {self.number()}"]
         if kind == 6 and self.helpers:
@@ -76,5 +80,7 @@ class Author:
         if self.rng.random() < 0.5:
             texts.append(self.function("helper", f"return {self.number()}"))
             self.helpers.append("helper")
-        texts.append(self.function("program", self.one_of("return k", "return x + k", "return a, k, m", "return k - m")))
+        texts.append(
+            self.function("program", self.one_of("return k", "return x + k", "return a, k, m", "return k - m"))
+        )
         return "\n\n\n".join(texts) + "\n"

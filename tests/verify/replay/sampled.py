@@ -12,7 +12,7 @@ import numpy as np
 
 from dpaudit.verify.replay import canonical
 
-STOP = Fraction(1, 2**14)  # a path of less probability is not followed by the enumeration
+STOP = Fraction(1, 2**12)  # a path of less probability is not followed by the enumeration
 
 
 class TooRare(BaseException):
@@ -75,7 +75,7 @@ def enumerated(function: Callable[..., Any], data: Any) -> tuple[dict[Any, Fract
         places[-1] += 1
 
 
-# --- noise of one count: a geometric number in either direction ---------------------------------------------------------
+# --- noise of one count: a geometric number in either direction -------------------------------------------------------
 
 E = math.exp(-1)
 HALF = 0.5
@@ -232,7 +232,7 @@ def pair(count: int, rng: Any, p: float = E) -> tuple[int, int]:
     return count + coins(p, rng) - coins(p, rng), -count + coins(p, rng) - coins(p, rng)
 
 
-# --- after Canonne, Kamath and Steinke: the discrete Gaussian --------------------------------------------------------------
+# --- after Canonne, Kamath and Steinke: the discrete Gaussian ---------------------------------------------------------
 
 
 def bernoulli_of_one(x: float, rng: Any) -> bool:
@@ -296,7 +296,7 @@ def laplace_exact(count: int, rng: Any, t: int = 2) -> int:
                 return count + sign * (u + t * v)
 
 
-# --- what must not be summed ----------------------------------------------------------------------------------------------
+# --- what must not be summed ------------------------------------------------------------------------------------------
 
 LOG: list[int] = []
 CONSTANT = 0.25

@@ -1,13 +1,13 @@
-"""Loops without a last round: laws that are summed are those of the code, and what is not sure to be right is not summed."""
+"""Loops summed up: their laws are those of the code, and what is not sure to be right is not summed."""
 
 from __future__ import annotations
 
-import math
 import importlib.util
 import itertools
+import math
 from collections.abc import Hashable, Iterator, Mapping
-from pathlib import Path
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -70,7 +70,7 @@ def test_two_geometric_numbers_make_a_discrete_laplace_in_whatever_way_they_are_
     assert found.worst.p / found.worst.q == 1 / RATE
     assert found.epsilon.upper <= 1.0
     assert not any(found.rests)
-    assert found.scope.endswith("loops summed round by round as their source reads")
+    assert found.scope.endswith("as their source reads")
 
 
 @for_each(
@@ -106,7 +106,7 @@ def test_what_is_told_far_out_is_not_summed_away() -> None:
     "mechanism",
     [
         *(sampled.clamped, sampled.laplace, sampled.laplace_exact, sampled.gaussian, sampled.one_more_below),
-        *(sampled.changed_between, sampled.halves, sampled.told_at_a_thousand, *sampled.LAPLACE),
+        *(sampled.changed_between, sampled.halves, sampled.told_at_a_thousand, sampled.two_with_a_flag),
         *(sampled.caught, sampled.caught_alone),
     ],
 )
@@ -115,7 +115,7 @@ def test_laws_are_those_of_all_paths_of_the_code(mechanism: Any) -> None:
     found = replay(mechanism, (3, 4), "all")
     for count, law, rest in zip((3, 4), found.laws, found.rests, strict=True):
         paths, left = sampled.enumerated(mechanism, count)
-        assert left < 0.5
+        assert left < 0.7
         for output, p in paths.items():
             assert p <= probability(law, output) + rest
             assert probability(law, output) <= p + left
@@ -156,13 +156,14 @@ def test_a_number_in_a_record_is_found_there_and_of_two_in_one_output_each_is() 
 
 
 EXPRESSIONS = """
-    k + 2; 2 - k; k - 2; -k; 3 * k; k * -2; 1 + 2 * k - k; k - k; k * 0; abs(k - 1); min(k, 2); max(k, 2); k % 3; k // 2; 7 // (k + 1)
-    k ** 2; 2 ** k; k / 2; k + 0.5; k < 2; k <= 2; k > 2; k >= 2; k == 2; k != 2; 2 < k; 2 == k; k < 1.5; k > 0.0; -k < -1; -k >= -2
-    not k; bool(k); int(k); float(k); str(k); f"{k:03d}"; "%d" % k; k if k else -1; (k > 0) + (k > 1); round(k); round(k, -1)
-    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, *range(90)][k]; {0: "none"}.get(k, "some"); k in (0, 2); isinstance(k, int); type(k) == int
-    divmod(k, 2); k & 1; k | 1; k ^ 1; ~k; k << 1; k >> 1; k + True; k * True; math.floor(k / 2); math.exp(-k); len(range(k))
-    np.int64(2) + k; k + np.int64(2); np.float64(0.5) * k; np.array([1, 2]) + k; np.array([k, 1]); np.minimum(k, 1); k.bit_length()
-    sum([k, 1]); sorted([k, 1]); (k, 1); [k, 1]; {"k": k}; math.inf > k; k < -math.inf; k == math.nan; k == "a"; k is None; copy.deepcopy(k)
+    k + 2; 2 - k; k - 2; -k; 3 * k; k * -2; 1 + 2 * k - k; k - k; k * 0; abs(k - 1); min(k, 2); max(k, 2); k % 3
+    k // 2; 7 // (k + 1); k ** 2; 2 ** k; k / 2; k + 0.5; k < 2; k <= 2; k > 2; k >= 2; k == 2; k != 2; 2 < k; 2 == k
+    k < 1.5; k > 0.0; -k < -1; -k >= -2; not k; bool(k); int(k); float(k); str(k); f"{k:03d}"; "%d" % k; k if k else -1
+    (k > 0) + (k > 1); round(k); round(k, -1); [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, *range(90)][k]; {0: "none"}.get(k, "some")
+    k in (0, 2); isinstance(k, int); type(k) == int; divmod(k, 2); k & 1; k | 1; k ^ 1; ~k; k << 1; k >> 1; k + True
+    k * True; math.floor(k / 2); math.exp(-k); len(range(k)); np.int64(2) + k; k + np.int64(2); np.float64(0.5) * k
+    np.array([1, 2]) + k; np.array([k, 1]); np.minimum(k, 1); k.bit_length(); sum([k, 1]); sorted([k, 1]); (k, 1)
+    [k, 1]; {"k": k}; math.inf > k; k < -math.inf; k == math.nan; k == "a"; k is None; copy.deepcopy(k)
 """
 
 
@@ -261,13 +262,18 @@ def test_tails_are_compared_as_their_outputs_are(seed: int) -> None:
     found = FiniteLosses.of([0, 1], [(0, 1)], laws, endless=True)
     outputs = range(-400, 401)
     p, q = ({each: probability(law, each) for each in outputs} for law in laws)
-    least, most = min(p[each] / q[each] for each in outputs if q[each]), max(p[each] / q[each] for each in outputs if q[each])
+    least, most = (
+        min(p[each] / q[each] for each in outputs if q[each]),
+        max(p[each] / q[each] for each in outputs if q[each]),
+    )
     if all(p[each] and q[each] or not p[each] and not q[each] for each in outputs):
         assert found.worst.p / found.worst.q == max(most, 1 / least)
     else:
         assert found.infinite
     for epsilon in (0.0, 0.5):
-        excess = (sum(max(0.0, float(a[o]) - math.exp(epsilon) * float(b[o])) for o in outputs) for a, b in ((p, q), (q, p)))
+        excess = (
+            sum(max(0.0, float(a[o]) - math.exp(epsilon) * float(b[o])) for o in outputs) for a, b in ((p, q), (q, p))
+        )
         assert found.delta(epsilon).middle == pytest.approx(max(excess), abs=1e-6)
     cut = Partition([laws[0]])
     assert sum(cut.laws[0].values()) == 1
@@ -354,10 +360,7 @@ def test_entries_are_those_of_lists_and_arrays_too_and_other_outputs_have_none()
 def test_randomised_response_of_eight_bits_is_compared_over_all_neighbours() -> None:
     bits = [*itertools.product((0, 1), repeat=8)]
     laws = [
-        {
-            each: Fraction(3 ** sum(a == b for a, b in zip(data, each, strict=True)), 4**8)
-            for each in bits
-        }
+        {each: Fraction(3 ** sum(a == b for a, b in zip(data, each, strict=True)), 4**8) for each in bits}
         for data in bits
     ]
     found = FiniteLosses.of(bits, adjacent(bits, "all"), laws)

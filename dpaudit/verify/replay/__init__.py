@@ -27,10 +27,10 @@ from dpaudit.mechanisms.functions import PerRun, check_callable
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.replay.canonical import Raised, Shaped, canonical
 from dpaudit.verify.replay.choices import FOREVER, Choices
+from dpaudit.verify.replay.cuts import TailCuts
 from dpaudit.verify.replay.faces import types_as_they_seem
 from dpaudit.verify.replay.loops import Samplers
 from dpaudit.verify.replay.losses import FiniteLosses, Neighbours, Worst, adjacent, pairs_in_words
-from dpaudit.verify.replay.partition import Partition
 from dpaudit.verify.replay.samplers import Place, Relearned, Unfit
 from dpaudit.verify.replay.walk import LEAST_AGAIN, Walked, confirm, confirm_with, walk_paths
 
@@ -167,7 +167,7 @@ def replay(
         runs = max(LEAST_AGAIN, min(4 * LEAST_AGAIN, MOST_AGAIN // len(datasets)))
         for place, rng in enumerate(true):
             with _named(place):
-                cut = Partition([walked[place].law]) if samplers.endless else None
+                cut = TailCuts([walked[place].law]) if samplers.endless else None
                 law, of = (cut.laws[0], cut.of) if cut else (walked[place].law, None)
                 confirm_with(rng, call, datasets[place], law, runs, of)
     outputs = {output for each in walked for output in each.law}

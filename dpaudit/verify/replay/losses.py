@@ -17,7 +17,7 @@ from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.enclosure import INFINITE, Enclosure, hockey_stick, largest, of_log
 from dpaudit.verify.replay.canonical import Shaped
-from dpaudit.verify.replay.partition import Partition
+from dpaudit.verify.replay.cuts import TailCuts
 from dpaudit.verify.replay.source import exact
 
 Law = Mapping[Hashable, Fraction]
@@ -191,7 +191,7 @@ def in_pairs(
     factors = [(shape, [one.setdefault(each, each) for each in entries]) for shape, entries in factors]
 
     def atoms(first: Law, second: Law) -> Atoms:
-        return atoms_of(side_by_side(*(Partition((first, second)).laws if endless else (first, second))))
+        return atoms_of(side_by_side(*(TailCuts((first, second)).laws if endless else (first, second))))
 
     for i, j in places:
         (shape, entries), (other, others) = factors[i], factors[j]

@@ -58,7 +58,7 @@ class Relearned(DpAuditError):
     """A draw has other weights than in the runs before: these are to be made anew."""
 
 
-class Number(NamedTuple):
+class Pending(NamedTuple):
     """An `Unbounded` of how a round ends; those of one law depend on one draw."""
 
     law: int
@@ -67,7 +67,7 @@ class Number(NamedTuple):
     rate: Fraction
 
 
-class End(NamedTuple):
+class RoundEnd(NamedTuple):
     """How a round ends: with which values, by their forms, and what is added to each counter by then."""
 
     kind: int
@@ -75,7 +75,7 @@ class End(NamedTuple):
     added: tuple[int, ...]
 
 
-Row = dict[End, Fraction]
+Row = dict[RoundEnd, Fraction]
 
 
 @dataclass
@@ -95,7 +95,7 @@ class Sampler:
     others: Sequence[tuple[Callable[[], Any], Any]]
     failed: list[Unfit]
     tracked: set[str] = field(default_factory=set)
-    laws: dict[Hashable, tuple[list[tuple[End, tuple[int, ...], Fraction]], Weights]] = field(default_factory=dict)
+    laws: dict[Hashable, tuple[list[tuple[RoundEnd, tuple[int, ...], Fraction]], Weights]] = field(default_factory=dict)
     values: dict[Hashable, Any] = field(default_factory=lambda: {FACE: FACE})
     idealised: bool = False
 
@@ -149,7 +149,7 @@ class Sampler:
         laws: dict[int, Geometric] = {}
 
         def filled(part: Any) -> Any:
-            if type(part) is Number:
+            if type(part) is Pending:
                 return Unbounded(laws.setdefault(part.law, Geometric(source, part.rate)), part.start, part.step)
             return tuple(map(filled, part)) if type(part) is tuple else self.values[part]
 
@@ -162,7 +162,7 @@ class Sampler:
         if type(value) is Unbounded and value.law.value is None and laws is not None:
             value.law.once()
             laws.extend([value.law] if value.law not in laws else [])
-            return Number(laws.index(value.law), value.offset + value.step * value.law.low, value.step, value.law.rate)
+            return Pending(laws.index(value.law), value.offset + value.step * value.law.low, value.step, value.law.rate)
         value = _known(value)
         if type(value) is FACE and laws is None:
             return FACE
@@ -175,9 +175,9 @@ class Sampler:
         """The ways it ends from a state, what counters grow by again and again, at which rate; and their weights."""
         fixed = {name: part for name, part in begun.items() if name not in self.stored}
         still = (0,) * len(counted)
-        first = End(AGAIN, tuple((name, part) for name, part in begun.items() if name in self.stored), still)
-        likely, waiting, rows = {first: 1.0}, [first], dict[End, Row]()
-        before = defaultdict[End, dict[End, None]](dict)
+        first = RoundEnd(AGAIN, tuple((name, part) for name, part in begun.items() if name in self.stored), still)
+        likely, waiting, rows = {first: 1.0}, [first], dict[RoundEnd, Row]()
+        before = defaultdict[RoundEnd, dict[RoundEnd, None]](dict)
         for here in waiting:
             if len(rows) > MOST_STATES:
                 raise Unfit(self.place, f"its rounds begin in more than {MOST_STATES:,} states")
@@ -209,7 +209,7 @@ class Sampler:
 
     def _round(self, begun: Mapping[str, Any], counted: list[str]) -> Row:
         """How one round ends from a state."""
-        code, choices, places = self.code((*begun, *counted)), Choices(MOST_PATHS), dict[End, int]()
+        code, choices, places = self.code((*begun, *counted)), Choices(MOST_PATHS), dict[RoundEnd, int]()
 
         def once(_: None, rng: Any) -> int:
             given = [rng if value is FACE else value for value in self._filled(choices, begun.items()).values()]
@@ -219,7 +219,7 @@ class Sampler:
                 raise Missing(self.place, name)
             parts = tuple((n, self._part(found[n], laws)) for n in sorted(names & found.keys() - set(counted)))
             added = tuple(_known(found[name]) if name in names or kind == AGAIN else 0 for name in counted)
-            return places.setdefault(End(kind, parts, added), len(places))
+            return places.setdefault(RoundEnd(kind, parts, added), len(places))
 
         try:
             law = walk_paths(once, None, choices, MOST_PATHS).law
@@ -236,7 +236,7 @@ class Sampler:
         return row if sum(row.values()) == 1 else {end: Fraction(int(p * FINE), FINE) for end, p in row.items()}
 
 
-def _apart(row: Row, here: End) -> tuple[dict[tuple[int, ...], Fraction], Row]:
+def _apart(row: Row, here: RoundEnd) -> tuple[dict[tuple[int, ...], Fraction], Row]:
     """The ways back to a state, by what is added on them, and the others."""
     back = {end.added: p for end, p in row.items() if end[:2] == here[:2]}
     return back, {end: p for end, p in row.items() if end[:2] != here[:2]}

@@ -85,7 +85,7 @@ def _powers(rate: Fraction, steps: int, exact: bool) -> Weights:
 class Tail:
     """In an output, a number without a largest value: start, start + step, ... each `rate` times as likely as the last.
 
-    Such outputs are compared once they are cut, see `Partition`.
+    Such outputs are compared once they are cut, see `TailCuts`.
     """
 
     start: int

@@ -17,8 +17,8 @@ from dpaudit.errors import InvalidSpec, OutOfTime
 from dpaudit.verify.deadline import within
 from dpaudit.verify.enclosure import Enclosure
 from dpaudit.verify.replay import FiniteLosses, Shaped, replay
+from dpaudit.verify.replay.cuts import TailCuts
 from dpaudit.verify.replay.losses import _factors, adjacent, atoms_of, in_pairs, side_by_side
-from dpaudit.verify.replay.partition import Partition
 from dpaudit.verify.replay.tails import Tail
 from tests.cases import NIGHTLY, for_each
 from tests.verify.replay import sampled
@@ -275,7 +275,7 @@ def test_tails_are_compared_as_their_outputs_are(seed: int) -> None:
             sum(max(0.0, float(a[o]) - math.exp(epsilon) * float(b[o])) for o in outputs) for a, b in ((p, q), (q, p))
         )
         assert found.delta(epsilon).middle == pytest.approx(max(excess), abs=1e-6)
-    cut = Partition([laws[0]])
+    cut = TailCuts([laws[0]])
     assert sum(cut.laws[0].values()) == 1
     assert {cut.of(each) for each in outputs if p[each]} == cut.laws[0].keys()
 

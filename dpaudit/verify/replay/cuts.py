@@ -17,7 +17,7 @@ Law = Mapping[Hashable, Fraction]
 MOST_CELLS = 100_000  # outputs that one family of outputs is cut into
 
 
-class Partition:
+class TailCuts:
     """Outputs of some laws, cut so that two are one or have nothing in common: far out, one for each tail.
 
     Where all laws agree on how their tails fall, the ratio of two is the same all along a tail, so that what is

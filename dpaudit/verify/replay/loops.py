@@ -134,6 +134,8 @@ class _Loops(ast.NodeTransformer):
         inside = [*(ast.walk(node) if whole else _inside(node))]
         stored = {each.id for each in inside if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
         names = {each.id for each in inside if isinstance(each, ast.Name)} & self.local
+        if not (any(isinstance(each, ast.Attribute) for each in inside) or _called(self.function, inside)):
+            return self.generic_visit(node)  # it draws nothing
         counters, reached = _counters(inside), Reached()
         try:
             _reach(self.function, inside, reached, self.local)

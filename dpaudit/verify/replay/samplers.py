@@ -31,6 +31,7 @@ from dpaudit.verify.replay.walk import walk_paths
 
 MOST_PATHS = 100_000  # of one round
 MOST_STATES = 20_000  # of a loop
+WIDE = 32  # states to go on from where no state was reached in two ways: paths are as few
 MOST_LOST = Fraction(1, 1 << 60)  # of a law, in states that are not followed
 ATOMS = PLAIN | NUMBERS - {Decimal}
 AGAIN, EXIT = -1, -2  # how a round ends; else by the return of this number
@@ -177,13 +178,14 @@ class Sampler:
         still = (0,) * len(counted)
         first = RoundEnd(AGAIN, tuple((name, part) for name, part in begun.items() if name in self.stored), still)
         likely, waiting, rows = {first: 1.0}, [first], dict[RoundEnd, Row]()
-        before = defaultdict[RoundEnd, dict[RoundEnd, None]](dict)
+        before, met = defaultdict[RoundEnd, dict[RoundEnd, None]](dict), False
         for here in waiting:
-            if len(rows) > MOST_STATES:
-                raise Unfit(self.place, f"its rounds begin in more than {MOST_STATES:,} states")
+            if len(rows) > MOST_STATES or not met and len(waiting) - len(rows) > WIDE:
+                raise Unfit(self.place, f"its rounds begin in more than {MOST_STATES:,} states, or no two ways meet")
             rows[here] = self._round({**fixed, **dict(here.parts)}, counted) if likely[here] > RARE else {}
             for state, p in [(end._replace(added=still), p) for end, p in rows[here].items() if end.kind == AGAIN]:
-                waiting += [state] if state not in likely else []
+                met = met or state in likely
+                waiting += [] if state in likely else [state]
                 likely[state] = max(likely.get(state, 0.0), likely[here] * float(p))
                 before[state][here] = None
         for here in waiting[1:]:

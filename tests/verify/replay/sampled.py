@@ -112,6 +112,21 @@ def with_a_flag(p: float, rng: Any) -> int:
     return k
 
 
+def from_the_second_on(p: float, rng: Any) -> int:
+    """A counter that the first round leaves as it is: it is followed value by value."""
+    k = 0
+    begun = False
+    while rng.random() < p:
+        if begun:
+            k += 1
+        begun = True
+    return k
+
+
+def two_from_the_second_on(count: int, rng: Any) -> int:
+    return count + from_the_second_on(HALF, rng) - coins(HALF, rng)
+
+
 def with_break_and_continue(p: float, rng: Any) -> int:
     k = 0
     while True:
@@ -230,6 +245,17 @@ def clamped(count: int, rng: Any, p: float = E) -> int:
 
 def pair(count: int, rng: Any, p: float = E) -> tuple[int, int]:
     return count + coins(p, rng) - coins(p, rng), -count + coins(p, rng) - coins(p, rng)
+
+
+def in_phases(count: int, rng: Any) -> int:
+    """Each phase is stayed in for a while; the second one is reached half of the time."""
+    phase = 0
+    last = 0
+    while phase < 2:
+        last = phase
+        if rng.random() < 0.25:
+            phase += 1 if rng.integers(2) else 2
+    return count + last
 
 
 # --- after Canonne, Kamath and Steinke: the discrete Gaussian ---------------------------------------------------------

@@ -107,7 +107,7 @@ def test_what_is_told_far_out_is_not_summed_away() -> None:
     [
         *(sampled.clamped, sampled.laplace, sampled.laplace_exact, sampled.gaussian, sampled.one_more_below),
         *(sampled.changed_between, sampled.halves, sampled.told_at_a_thousand, sampled.two_with_a_flag),
-        *(sampled.caught, sampled.caught_alone),
+        *(sampled.caught, sampled.caught_alone, sampled.two_from_the_second_on),
     ],
 )
 def test_laws_are_those_of_all_paths_of_the_code(mechanism: Any) -> None:
@@ -144,6 +144,11 @@ def test_a_loop_that_may_do_more_than_compute_and_draw_is_not_summed_and_says_wh
 def test_tails_that_fall_at_two_rates_are_not_compared() -> None:
     with pytest.raises(InvalidSpec, match="falls at two rates or in two steps"):
         replay(sampled.of_two_rates, (3, 4), "all")
+
+
+def test_a_loop_that_stays_in_its_states_for_a_while_is_summed_exactly() -> None:
+    found = replay(sampled.in_phases, (3, 5), "all")
+    assert found.laws == tuple({count: Fraction(1, 2), count + 1: Fraction(1, 2)} for count in (3, 5))
 
 
 def test_a_number_in_a_record_is_found_there_and_of_two_in_one_output_each_is() -> None:

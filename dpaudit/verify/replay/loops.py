@@ -5,7 +5,6 @@ is called is read as a loop of one round, and a `for` loop as one over places.
 """
 
 import ast
-import builtins
 import copy
 import fractions
 import functools
@@ -140,7 +139,7 @@ class _Loops(ast.NodeTransformer):
         try:
             _reach(self.function, inside, reached, self.local)
             if node.orelse or stored - names:
-                raise InvalidSpec("it has an else, or writes a name that is not its function's")
+                raise InvalidSpec("it has an else, or writes a name of another function")
         except InvalidSpec as error:
             self.samplers.unfit.setdefault(place, str(Unfit(place, str(error))))
         self.generic_visit(node)
@@ -218,7 +217,7 @@ def _local(function: Function) -> set[str]:
 
 def _meaning(function: Function, name: str, attribute: str = "") -> Any:
     """What a name of a function's module or of Python means; an attribute only where that is one of `MODULES`."""
-    value = function.__globals__.get(name, vars(builtins).get(name, ...))
+    value = function.__globals__.get(name, getattr(function, "__builtins__").get(name, ...))
     return getattr(value, attribute, value) if any(value is module for module in MODULES) else value
 
 
@@ -240,7 +239,8 @@ def _reach(function: Function, nodes: Iterable[ast.AST], known: Reached, local: 
     for node in nodes:
         private = isinstance(node, ast.Attribute) and (node.attr[0] == "_" or not isinstance(node.ctx, ast.Load))
         if private or not isinstance(node, READ):
-            raise InvalidSpec(f"{type(node).__name__} in it, where numbers are computed, compared and drawn")
+            text = ast.unparse(node).partition("\n")[0]
+            raise InvalidSpec(f"`{text}` in it; numbers and texts of its own may be computed, compared and drawn")
         if not isinstance(node, ast.Name) or node.id in local:
             continue
         entry = function, node.id, attributes.get(id(node), "")
@@ -252,7 +252,7 @@ def _reach(function: Function, nodes: Iterable[ast.AST], known: Reached, local: 
             inside = [part for each in _definition(value).body for part in ast.walk(each)]
             _reach(value, inside, known, _local(value))
         elif not is_plain(value) and not isinstance(value, np.ufunc) and not any(value is each for each in PURE):
-            raise InvalidSpec(f"{node.id} in it, which is not known to compute only")
+            raise InvalidSpec(f"`{node.id}` in it, which may do more than compute; use math and functions of your own")
 
 
 def _definition(function: Function) -> ast.FunctionDef:

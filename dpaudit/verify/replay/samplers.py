@@ -206,7 +206,7 @@ class Sampler:
             raise Missing(self.place, counted[0])
         weights = in_whole([p / (wait - again) for p in row.values() if wait != again])
         if wait == again or weights[-1] > MOST_LOST * sum(weights):
-            raise Unfit(self.place, "it never ends, or has too many likely ways to go on")
+            raise Unfit(self.place, "it may never end, or has too many likely ways to go on; bound its rounds")
         return [(end, grows, again / wait) for end in row], weights
 
     def _round(self, begun: Mapping[str, Any], counted: list[str]) -> Row:
@@ -217,7 +217,7 @@ class Sampler:
             given = [rng if value is FACE else value for value in self._filled(choices, begun.items()).values()]
             kind, found = code(*given, *(0 for _ in counted))
             names, laws = self.tracked if kind == AGAIN else self.kept, list[Geometric]()
-            for name in names - found.keys() - self.tracked:
+            for name in sorted(names - found.keys() - self.tracked):
                 raise Missing(self.place, name)
             parts = tuple((n, self._part(found[n], laws)) for n in sorted(names & found.keys() - set(counted)))
             added = tuple(_known(found[name]) if name in names or kind == AGAIN else 0 for name in counted)

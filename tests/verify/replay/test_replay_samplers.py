@@ -122,15 +122,15 @@ def test_laws_are_those_of_all_paths_of_the_code(mechanism: Any) -> None:
 
 
 NOT_SUMMED = {
-    sampled.remembers: "line 3 of remembers .*: LOG in it, which is not known to compute only",
-    sampled.remembers_elsewhere: "line 3 of remembers_elsewhere .*: LOG in it",
-    sampled.in_an_attribute: "line 3 of in_an_attribute .*: Attribute in it",
-    sampled.in_a_default: "in_an_argument in it",
-    sampled.of_a_global: "writes a name that is not its function's",
+    sampled.remembers: "line 3 of remembers .*: `LOG` in it, which may do more than compute",
+    sampled.remembers_elsewhere: "line 3 of remembers_elsewhere .*: `LOG` in it",
+    sampled.in_an_attribute: "line 3 of in_an_attribute .*: `Box.value` in it",
+    sampled.in_a_default: "`in_an_argument` in it",
+    sampled.of_a_global: "writes a name of another function",
     sampled.in_a_list: "line 3 of in_a_list .*: it uses a list: use whole numbers",
-    sampled.for_ever: "it never ends",
+    sampled.for_ever: "it may never end",
     sampled.not_a_number: "line 3 of not_a_number .*: it uses a float",
-    sampled.of_fractions: "Attribute in it",
+    sampled.of_fractions: "`share.__init__` in it",
     sampled.told_by_identity: "told_by_identity is not read: it tells objects apart by `is`",
 }
 

@@ -91,7 +91,7 @@ class Samplers:
 
     def compiled(self, function: Function, arguments: ast.arguments, body: list[ast.stmt]) -> Function:
         """A function that sees the names that another one sees."""
-        given: dict[str, Any] = {name: self._late(each) for name, each in _called(function, body).items()}
+        given: dict[str, Any] = {name: self._late(function, name) for name in _called(function, body)}
         given |= {"__sampler__": lambda place, found: self.loops[place].end(found), "__settled__": _settled}
         tree = ast.parse(f"def outer({', '.join(given)}):\n def inner(): pass\n return inner")
         inner: Any = tree.body[0].body[0]  # type: ignore[attr-defined]
@@ -101,8 +101,14 @@ class Samplers:
         made: Function = space["outer"](**given)
         return made
 
-    def _late(self, function: Function) -> Callable[..., Any]:
-        return lambda *arguments, **named: self._made[function](*arguments, **named)
+    def _late(self, function: Function, name: str) -> Callable[..., Any]:
+        """What calls what the name means by then."""
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            meant = _meaning(function, name)
+            return (self._made.get(meant, meant) if type(meant) is Function else meant)(*arguments, **named)
+
+        return call
 
 
 class _Loops(ast.NodeTransformer):
@@ -222,8 +228,11 @@ def _meaning(function: Function, name: str, attribute: str = "") -> Any:
 
 
 def _called(function: Function, body: Iterable[ast.AST]) -> dict[str, Function]:
-    """The functions that a piece of a function may call, by name, but for those of Python and numpy."""
-    names = {name for each in body for name in read_names(each)} - _local(function)
+    """The functions that a piece of a function calls, and does nothing else with, but for those of Python and numpy."""
+    nodes = [node for each in body for node in ast.walk(each)]
+    calls = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    others = {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in calls}
+    names = {node.id for node in nodes if isinstance(node, ast.Name)} - others - _local(function)
     found = {name: value for name in sorted(names) if type(value := _meaning(function, name)) is Function}
     libraries = {"numpy", *sys.stdlib_module_names}
     return {name: value for name, value in found.items() if value.__module__.partition(".")[0] not in libraries}

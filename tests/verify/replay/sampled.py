@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Callable
@@ -416,6 +417,131 @@ def shared(rng: Any) -> int:
     while found == 0 and rng.random() < SHARE:
         found = 1 if rng.random() < SHARE else 0
     return found
+
+
+def flips(rng: Any) -> int:
+    return int(rng.integers(2))
+
+
+def never(rng: Any) -> int:
+    return 0
+
+
+CHOSEN: Callable[[Any], int] = flips
+
+
+def choose(function: Callable[[Any], int]) -> None:
+    globals()["CHOSEN"] = function
+
+
+def of_changed_functions(count: int, rng: Any) -> int:
+    choose(flips)
+    k = 0
+    while k < 2 and CHOSEN(rng):
+        k += 1
+    choose(never)
+    j = 0
+    while j < 2 and CHOSEN(rng):
+        j += 1
+    return count + k + j
+
+
+def goes_on_where_it_was(count: int, rng: Any) -> int:
+    """The loop begins with what it left behind the time before, which nobody else reads."""
+    said, hits = 0, 0
+    lines = []
+    for _ in range(2):
+        while rng.random() < HALF and said < 1:
+            said = 1
+            hits += 1
+        lines.append(hits)
+    return count + sum(lines)
+
+
+def goes_over_where_it_was(count: int, rng: Any) -> int:
+    said, hits = 0, 0
+    lines = []
+    for _ in range(2):
+        for each in (1, 2):
+            if rng.random() < HALF and said < 1:
+                said = 1
+                hits += each
+        lines.append(hits)
+    return count + sum(lines)
+
+
+def counts_on(count: int, rng: Any) -> int:
+    k = 0
+    for k in itertools.count():
+        if rng.random() < HALF:
+            break
+    return count + k
+
+
+def by_ones_and_twos(count: int, rng: Any) -> int:
+    k = 0
+    while rng.random() < 0.25:
+        if rng.integers(2):
+            k += 1
+        k += 1
+    return count + k
+
+
+def learns(x: int, rng: Any) -> int:
+    """What the counter does is regular for one dataset and not for the other."""
+    k = 0
+    while rng.random() < 0.25:
+        if x and rng.integers(2):
+            k += 1
+        k += 1
+    return k
+
+
+def is_copied(count: int, rng: Any) -> int:
+    j = 0
+    k = 0
+    while rng.random() < HALF:
+        if k == 2:
+            return count + 100
+        k = j + 1
+        j = 1
+    return count + j
+
+
+def imports(count: int, rng: Any) -> int:
+    LOG.clear()
+    while rng.random() < HALF:
+        from tests.verify.replay import sampled
+
+        sampled.LOG.append(1)
+    return count + len(LOG)
+
+
+def tries(count: int, rng: Any) -> int:
+    first = 0
+    while rng.random() < HALF:
+        try:
+            first += last
+        except NameError:
+            last = 1  # noqa: F841
+    return count + first
+
+
+def walks(count: int, rng: Any) -> int:
+    """It comes back for sure, and nobody can tell when."""
+    x = 0
+    while x != 3:
+        x += 1 if rng.integers(2) else -1
+    return count + x
+
+
+def both_and_one(count: int, rng: Any) -> tuple[int, int]:
+    while True:
+        up = coins(HALF, rng)
+        both = up - coins(HALF, rng)
+        if rng.integers(2):
+            break
+    return count + both, up
 
 
 def for_ever(count: int, rng: Any) -> int:

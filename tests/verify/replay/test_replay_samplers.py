@@ -108,6 +108,8 @@ def test_what_is_told_far_out_is_not_summed_away() -> None:
         *(sampled.clamped, sampled.laplace, sampled.laplace_exact, sampled.gaussian, sampled.one_more_below),
         *(sampled.changed_between, sampled.halves, sampled.told_at_a_thousand, sampled.two_with_a_flag),
         *(sampled.caught, sampled.caught_alone, sampled.two_from_the_second_on),
+        *(sampled.of_changed_functions, sampled.by_ones_and_twos, sampled.is_copied),
+        *(sampled.goes_on_where_it_was, sampled.goes_over_where_it_was),
     ],
 )
 def test_laws_are_those_of_all_paths_of_the_code(mechanism: Any) -> None:
@@ -131,6 +133,11 @@ NOT_SUMMED = {
     sampled.for_ever: "it may never end",
     sampled.not_a_number: "line 3 of not_a_number .*: it uses a float",
     sampled.of_fractions: "`share.__init__` in it",
+    sampled.imports: "`from tests.verify.replay import sampled` in it",
+    sampled.tries: "`try:` in it",
+    sampled.counts_on: "it uses a count",
+    sampled.walks: "too many likely ways to go on",
+    sampled.both_and_one: "is used twice",
     sampled.told_by_identity: "told_by_identity is not read: it tells objects apart by `is`",
 }
 
@@ -144,6 +151,12 @@ def test_a_loop_that_may_do_more_than_compute_and_draw_is_not_summed_and_says_wh
 def test_tails_that_fall_at_two_rates_are_not_compared() -> None:
     with pytest.raises(InvalidSpec, match="falls at two rates or in two steps"):
         replay(sampled.of_two_rates, (3, 4), "all")
+
+
+def test_what_a_loop_needs_is_learned_from_each_dataset() -> None:
+    regular, other = replay(sampled.learns, (0, 1), "all").laws
+    assert regular[0] == Fraction(3, 4) == other[0]
+    assert (other[1], other[2]) == (Fraction(3, 32), Fraction(3, 32) * (1 + Fraction(1, 8)))
 
 
 def test_a_loop_that_stays_in_its_states_for_a_while_is_summed_exactly() -> None:

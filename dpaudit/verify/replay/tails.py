@@ -34,10 +34,10 @@ class Geometric:
         self.value: int | None = None
 
     def below(self, cut: int) -> bool:
-        """Whether k < cut; where it is, k is known."""
-        if self.value is None and cut > self.low:
+        """Whether k < cut, of a k that is not known yet; where it is, it is known then."""
+        if cut > self.low:
             self._split(cut - self.low, exact=True)
-        return self.value is not None and self.value < cut
+        return self.value is not None
 
     def known(self) -> int:
         """k itself, one value after the other."""

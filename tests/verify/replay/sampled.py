@@ -472,10 +472,22 @@ def goes_over_where_it_was(count: int, rng: Any) -> int:
 
 def counts_on(count: int, rng: Any) -> int:
     k = 0
-    for k in itertools.count():
+    for k in itertools.count():  # noqa: B007
         if rng.random() < HALF:
             break
     return count + k
+
+
+def has_no_value_yet(count: int, rng: Any) -> int:
+    """The name is the function's own, and not that of the module."""
+    k = 0
+    while rng.random() < HALF and k < HALVES:  # noqa: F823
+        k += 1
+    HALVES = 1  # noqa: N806
+    return count + k + HALVES
+
+
+HALVES = 2
 
 
 def by_ones_and_twos(count: int, rng: Any) -> int:

@@ -16,7 +16,7 @@ import pytest
 from dpaudit.errors import InvalidSpec, OutOfTime
 from dpaudit.verify.deadline import within
 from dpaudit.verify.enclosure import Enclosure
-from dpaudit.verify.replay import FiniteLosses, Shaped, replay
+from dpaudit.verify.replay import FiniteLosses, Raised, Shaped, replay
 from dpaudit.verify.replay.cuts import TailCuts
 from dpaudit.verify.replay.losses import _factors, adjacent, atoms_of, in_pairs, side_by_side
 from dpaudit.verify.replay.tails import Tail
@@ -157,6 +157,11 @@ def test_what_a_loop_needs_is_learned_from_each_dataset() -> None:
     regular, other = replay(sampled.learns, (0, 1), "all").laws
     assert regular[0] == Fraction(3, 4) == other[0]
     assert (other[1], other[2]) == (Fraction(3, 32), Fraction(3, 32) * (1 + Fraction(1, 8)))
+
+
+def test_a_name_without_a_value_is_not_taken_from_the_module() -> None:
+    law = replay(sampled.has_no_value_yet, (3, 4), "all").laws[0]
+    assert {type(output): p for output, p in law.items()} == {int: Fraction(1, 2), Raised: Fraction(1, 2)}
 
 
 def test_a_loop_that_stays_in_its_states_for_a_while_is_summed_exactly() -> None:

@@ -15,6 +15,7 @@ import types
 from builtins import type  # the real one: see faces
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from itertools import compress
 from typing import Any
 
@@ -25,9 +26,12 @@ from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.mechanisms.functions import PerRun, check_callable
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.replay.canonical import Raised, Shaped, canonical
-from dpaudit.verify.replay.choices import Choices
+from dpaudit.verify.replay.choices import FOREVER, Choices
+from dpaudit.verify.replay.cuts import TailCuts
 from dpaudit.verify.replay.faces import types_as_they_seem
+from dpaudit.verify.replay.loops import Samplers
 from dpaudit.verify.replay.losses import FiniteLosses, Neighbours, Worst, adjacent, pairs_in_words
+from dpaudit.verify.replay.samplers import Place, Relearned, Unfit
 from dpaudit.verify.replay.walk import LEAST_AGAIN, Walked, confirm, confirm_with, walk_paths
 
 __all__ = ["Choices", "FiniteLosses", "Raised", "Shaped", "Worst", "canonical", "replay"]
@@ -111,6 +115,7 @@ def _names_of(function: Any) -> list[tuple[str, Any]]:
 
 
 IDEAL = ", rng.binomial taken as the ideal law"
+SUMMED = ", loops summed round by round as their source reads"
 MESSAGES = ", exceptions told apart by type, message and cause"
 MOST_AGAIN = 16_384  # runs with a true generator on all datasets together, where these are few
 SEED = 0x9E3779B97F4A7C15  # one that no mechanism has drawn its own numbers with
@@ -154,23 +159,17 @@ def replay(
     pairs = adjacent(datasets, neighbours)
     most = validate.whole("most_paths", most_paths, least=1)
     mechanism = PerRun(function, dict(parameters or {}))
-    choices = Choices(most)
     call = mechanism.open().call
-    true, walked = list[Any](), list[Walked]()
+    true = list[Any]()
     with no_other_randomness(true):
         true += [np.random.default_rng(SEED + place) for place in range(len(datasets))]
-        with types_as_they_seem():
-            for place, data in enumerate(datasets):
-                with _named(place):
-                    walked.append(walk_paths(call, data, choices, most - sum(each.paths for each in walked)))
-            choices.close()
-            for place in reversed(range(len(datasets))):
-                with _named(place):
-                    confirm(call, datasets[place], walked[place].records)
+        walked, samplers, idealised = _walked(mechanism, datasets, most)
         runs = max(LEAST_AGAIN, min(4 * LEAST_AGAIN, MOST_AGAIN // len(datasets)))
         for place, rng in enumerate(true):
             with _named(place):
-                confirm_with(rng, call, datasets[place], walked[place].law, runs)
+                cut = TailCuts([walked[place].law]) if samplers.endless else None
+                law, of = (cut.laws[0], cut.of) if cut else (walked[place].law, None)
+                confirm_with(rng, call, datasets[place], law, runs, of)
     outputs = {output for each in walked for output in each.law}
     failed = [output for output in outputs if isinstance(output, Raised)]
     if len(failed) == len(outputs):
@@ -178,10 +177,48 @@ def replay(
         raise UnsoundAudit(f"{mechanism.name} raised {kinds} in every run, so it has no answer; call it once alone")
     at = ", ".join(f"{name}={value}" for name, value in mechanism.parameters.items())
     scope = f"{pairs_in_words(len(pairs), len(datasets))}, all outputs{f', at {at}' if at else ''}"
-    scope += (IDEAL if choices.idealised else "") + (MESSAGES if failed else "")
+    scope += (IDEAL if idealised else "") + (MESSAGES if failed else "")
     unseen = sorted(outside(function))
     scope += f", if nothing is drawn, kept or told by {', '.join(unseen)}" if unseen else ""
-    return FiniteLosses.of(datasets, pairs, [each.law for each in walked], sum(each.paths for each in walked), scope)
+    laws, paths = [each.law for each in walked], sum(each.paths for each in walked)
+    rest = float(max(1 - sum(law.values()) for law in laws))
+    scope += SUMMED if any(loop.laws for loop in samplers.loops) else ""
+    scope += f", but for {rest:.1g} of probability that was not followed and is part of delta" if rest else ""
+    return FiniteLosses.of(datasets, pairs, laws, paths, scope, endless=samplers.endless)
+
+
+def _walked(mechanism: PerRun, datasets: Sequence[Any], most: int) -> tuple[list[Walked], Samplers, bool]:
+    """All paths on all datasets, made twice; a loop that is a sampler is one draw. And whether a law is an ideal."""
+    unfit: dict[Place, str] = {}
+    samplers = Samplers(unfit)
+    while True:
+        choices, walked = Choices(most), list[Walked]()
+        call = replace(mechanism, function=samplers.of(mechanism.function)).open().call
+        try:
+            with types_as_they_seem():
+                for place, data in enumerate(datasets):
+                    with _named(place):
+                        walked.append(walk_paths(call, data, choices, most - sum(each.paths for each in walked)))
+                choices.close()
+                for place in reversed(range(len(datasets))):
+                    with _named(place):
+                        confirm(call, datasets[place], walked[place].records)
+            if samplers.failed:
+                raise samplers.failed[0]  # the mechanism caught it
+        except OutOfTime:
+            raise
+        except Relearned:
+            continue
+        except Unfit as error:
+            unfit[error.place] = str(error)
+        except (InvalidSpec, UnsoundAudit) as error:
+            if not samplers.loops or samplers.endless:
+                why = "".join(f"; {each}" for each in unfit.values()) if FOREVER in str(error) else ""
+                raise type(error)(f"{error}{why}") from None
+            unfit |= {loop.place: str(error) for loop in samplers.loops}
+        else:
+            return walked, samplers, choices.idealised
+        samplers = Samplers(unfit)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ Their finite draws have the names, arguments and result types of `numpy.random.G
 
 import math
 import operator
+from builtins import type  # the real one: while mechanisms run there is another in its place
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -41,6 +42,9 @@ class Draws(StandIn):
     def integers(
         self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False
     ) -> Any:
+        if type(low) is int and low > 1 and high is None and size is None and dtype is np.int64 and not endpoint:
+            place = self.pick(low)  # quick
+            return SMALL[place] if place < 256 else np.int64(place)
         if size is not None:
             kind = np.dtype(dtype)
             return self._filled(size, lambda: self.integers(low, high, None, dtype, endpoint), kind)
@@ -60,6 +64,8 @@ class Draws(StandIn):
         return dtype(value) if dtype in (int, bool) else np.dtype(dtype).type(value)
 
     def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        if size is out is None and dtype is np.float64:
+            return self.uniform_draw()  # quick
         if dtype is not np.float64 and np.dtype(dtype) != np.float64 or out is not None:
             raise self.refuse("rng.random can be replayed for doubles that it returns; leave out dtype and out")
         if size is None:
@@ -182,6 +188,7 @@ def _shape(size: Any) -> tuple[int, ...]:
 
 
 MOST_DRAWS = 2_000  # in one run; more is a loop that does not end (reported after some seconds)
+FOREVER = "a loop that can go on for ever"
 DIFFERS = (
     "the mechanism did not do the same on the same choices: it keeps something from one run to the next, draws from "
     "elsewhere than rng, asks what a draw of rng.random() is, tells an address or the time, or returns objects of a "
@@ -224,7 +231,7 @@ class Choices(Draws):
 
     def begin(self) -> None:
         """Before a run: back to the root."""
-        self._at = 0
+        self._at, self.is_lost = 0, False
         self._uniforms = []
 
     def uniform_draw(self) -> Uniform:
@@ -235,11 +242,12 @@ class Choices(Draws):
     def pick(self, key: Key) -> int:
         at = self._at
         self._at = at + 1
-        if at >= len(self._picked):
+        try:
+            if self._keys[at] == key:
+                return self._picked[at]
+        except IndexError:
             return self._open(key)
-        if self._keys[at] != key:
-            raise self.broken(DIFFERS)
-        return self._picked[at]
+        raise self.broken(DIFFERS)
 
     def _open(self, key: Key) -> int:
         """A place that no run has been to: the first outcome that is possible."""
@@ -253,7 +261,7 @@ class Choices(Draws):
             )
         if len(self._picked) >= MOST_DRAWS:
             raise self.refuse(
-                f"a run draws more than {MOST_DRAWS:,} times: a loop that can go on for ever has no finite law; "
+                f"a run draws more than {MOST_DRAWS:,} times: {FOREVER} has no finite law; "
                 "bound the number of its rounds"
             )
         if isinstance(key, int):

@@ -13,7 +13,6 @@ import types
 from builtins import type  # the real one: while mechanisms run there is another in its place
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -35,6 +34,24 @@ def _as_a_double_s(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], 
             return _each(lambda entry: compare(self, entry), other)
         answer = compare(self, other)
         return np.bool_(answer) if self.numpys or isinstance(other, np.generic) else answer
+
+    return method
+
+
+def _ordered(inclusive: bool, turned: bool) -> Callable[[Any, Any], Any]:
+    """Whether a draw is below a number, or with `inclusive` at most it; with `turned` whether it is not."""
+
+    @_as_a_double_s
+    def compare(self: "Uniform", other: Any) -> bool:
+        if other is self or _is_nan(other):
+            return other is self and inclusive != turned
+        return self._below(self._cut(other, inclusive)) != turned
+
+    def method(self: "Uniform", other: Any) -> Any:
+        if type(other) is float and 0.0 < other < 1.0 and not self.numpys:  # quick; times a power of two it is exact
+            scaled = other * GRID
+            return self._below(math.floor(scaled) + 1 if inclusive else math.ceil(scaled)) != turned
+        return compare(self, other)
 
     return method
 
@@ -63,10 +80,8 @@ class Uniform:
         self.low = cut
         return False
 
-    def _cut(self, other: Any, *, inclusive: bool) -> int:
+    def _cut(self, other: Any, inclusive: bool) -> int:
         """The number of k in [0, 2^53) with k * 2^-53 below the other number, or at most it."""
-        if type(other) is float and 0.0 < other < 1.0:  # quick; a double times a power of two is exact
-            return math.floor(other * GRID) + 1 if inclusive else math.ceil(other * GRID)
         if type(other) is Uniform:
             raise self.refuse("compared with another draw")
         if isinstance(other, np.integer | np.bool_):
@@ -79,21 +94,8 @@ class Uniform:
         scaled = value * GRID
         return math.floor(scaled) + 1 if inclusive else math.ceil(scaled)
 
-    @_as_a_double_s
-    def __lt__(self, other: Any) -> bool:
-        return other is not self and not _is_nan(other) and self._below(self._cut(other, inclusive=False))
-
-    @_as_a_double_s
-    def __le__(self, other: Any) -> bool:
-        return other is self or not _is_nan(other) and self._below(self._cut(other, inclusive=True))
-
-    @_as_a_double_s
-    def __gt__(self, other: Any) -> bool:
-        return other is not self and not _is_nan(other) and not self._below(self._cut(other, inclusive=True))
-
-    @_as_a_double_s
-    def __ge__(self, other: Any) -> bool:
-        return other is self or not _is_nan(other) and not self._below(self._cut(other, inclusive=False))
+    __lt__, __le__ = _ordered(inclusive=False, turned=False), _ordered(inclusive=True, turned=False)
+    __gt__, __ge__ = _ordered(inclusive=True, turned=True), _ordered(inclusive=False, turned=True)
 
     @_as_a_double_s
     def __eq__(self, other: Any) -> bool:
@@ -180,7 +182,7 @@ def number_in(low: int, high: int, *, last: bool) -> float:
     >>> number_in(0, GRID, last=False), number_in(0, GRID // 2, last=True) < 0.5
     (0.0, True)
     """
-    return float(Fraction(high - 1 if last else low, GRID))
+    return math.ldexp(high - 1 if last else low, -53)
 
 
 BITS = np.random.SFC64(0)  # behind every face; it moves where a draw goes past the stand-in
@@ -200,7 +202,7 @@ def _class() -> tuple[type, Any]:
 
     def draw(name: str) -> Any:
         def method(seen: Any, *arguments: Any, **options: Any) -> Any:
-            return getattr(behind.__get__(seen), name)(*arguments, **options)
+            return getattr(get(seen), name)(*arguments, **options)
 
         own = getattr(GENERATOR, name)
         method.__name__, method.__qualname__, method.__doc__ = name, own.__qualname__, own.__doc__
@@ -224,6 +226,7 @@ def _class() -> tuple[type, Any]:
     members |= {"__class__": property(lambda seen: GENERATOR), "__dir__": lambda seen: dir(GENERATOR)}
     view: Any = type(GENERATOR.__name__, (GENERATOR,), {**members, "__getattr__": lacking})
     behind = view.__dict__["_source"]
+    get = behind.__get__
     del view._source, view.__slots__
     return view, behind
 

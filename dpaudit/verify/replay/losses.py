@@ -1,11 +1,14 @@
 """The exact privacy loss of laws over finitely many outputs: epsilon, delta, the worst pair."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
+
+import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.data.data import digest
@@ -13,9 +16,12 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.enclosure import INFINITE, Enclosure, hockey_stick, largest, of_log
+from dpaudit.verify.replay.canonical import Shaped
+from dpaudit.verify.replay.cuts import TailCuts
 from dpaudit.verify.replay.source import exact
 
 Law = Mapping[Hashable, Fraction]
+Atoms = dict[Fraction | float, tuple[Fraction, Fraction]]  # P and Q by their ratio
 
 SOURCE = "replay of every choice"
 
@@ -45,6 +51,8 @@ class FiniteLosses:
 
     `laws[i]` maps each output on `domain[i]`, in canonical form, to its probability. `pairs` are places in the domain;
     both orders count. `paths` is the number of runs behind the laws, `scope` says what the statement is about.
+    `rests[i]` is what `laws[i]` lacks to 1, of runs that were not followed: their outputs may be any. `endless` says
+    that outputs may hold a `Tail`.
 
     >>> third = Fraction(1, 4)
     >>> coin = FiniteLosses.of([0, 1], [(0, 1)], [{0: 1 - third, 1: third}, {0: third, 1: 1 - third}])
@@ -58,27 +66,38 @@ class FiniteLosses:
     worst: Worst
     paths: int = 0
     scope: str = "all pairs listed, all outputs"
+    rests: tuple[Fraction, ...] = ()
+    endless: bool = False
 
     @classmethod
     def of(
-        cls, domain: Sequence[Any], pairs: "Sequence[Places]", laws: Sequence[Law], paths: int = 0, scope: str = ""
+        cls,
+        domain: Sequence[Any],
+        pairs: "Sequence[Places]",
+        laws: Sequence[Law],
+        paths: int = 0,
+        scope: str = "",
+        *,
+        endless: bool = False,
     ) -> "FiniteLosses":
         """The losses of laws that are known. Raises `InvalidSpec` where one is no law, or there is no pair."""
+        rests = tuple(Fraction(1) - sum(law.values()) for law in laws)
         for place, law in enumerate(laws):
-            if sum(law.values()) != 1 or min(law.values()) < 0:
+            if not 0 <= rests[place] <= int(endless) or min(law.values()) < 0:
                 raise InvalidSpec(f"law {place} must have probabilities that sum to 1, got {sum(law.values())}")
         if not pairs or not all(0 <= place < len(laws) == len(domain) for pair in pairs for place in pair):
             raise InvalidSpec("pairs must be places of two datasets of the domain, and there must be one at least")
-        of_pairs = [_worst(i, j, laws[i], laws[j]) for i, j in _both_ways(pairs)]
+        together = in_pairs(laws, _both_ways(pairs), endless=endless)
+        of_pairs = [_worst(i, j, atoms, rests[j]) for i, j, atoms in together]
         # an infinite loss is above all others, and of two that are equal the likelier one
         worst = max(of_pairs, key=lambda w: (w.q == 0, w.p / w.q if w.q else Fraction(0), w.p))
         words = scope or f"{pairs_in_words(len(pairs), len(domain))}, all outputs"
-        return cls(tuple(domain), tuple(pairs), tuple(laws), worst, paths, words)
+        return cls(tuple(domain), tuple(pairs), tuple(laws), worst, paths, words, rests, endless)
 
     @property
     def epsilon(self) -> Enclosure:
         """The largest loss of any output on any pair, at delta 0; both ends infinite where it is infinite."""
-        return self.worst.loss
+        return Enclosure(max(0.0, self.worst.loss.lower), math.inf) if any(self.rests) else self.worst.loss
 
     @property
     def infinite(self) -> bool:
@@ -90,31 +109,34 @@ class FiniteLosses:
         value = exact(epsilon)
         if value is None or value < 0:
             raise InvalidSpec(f"epsilon must be finite and at least 0, got {epsilon!r}")
-        return largest(hockey_stick(self._side_by_side(i, j), value) for i, j in _both_ways(self.pairs))
+        found = largest(hockey_stick([*atoms.values(), (self.rests[i], 0)], value) for i, _, atoms in self._in_pairs())
+        return Enclosure(0.0, found.upper) if any(self.rests) else found  # what was not followed may be anything
 
     def epsilon_at(self, delta: Fraction | float) -> Enclosure:
         """The least epsilon of at least 0 at a delta, all pairs in both orders; infinite if no epsilon is enough."""
         value = exact(delta)
         if value is None or not 0 <= value <= 1:
             raise InvalidSpec(f"delta must be a probability, got {delta!r}")
-        worst = Fraction(1)
-        for i, j in _both_ways(self.pairs):
-            ratio = ratio_at(self.steps(i, j), value)
+        least, ratios = Fraction(1), list[Fraction | None]()
+        for i, j, atoms in self._in_pairs():
+            steps = steps_of(atoms)
+            ratios.append(ratio_at([(self.rests[i], Fraction(0)), *steps], value))
+            ratio = ratio_at(steps, value, self.rests[j])
             if ratio is None:
                 return INFINITE
-            worst = max(worst, ratio)
-        return of_log(worst)
+            least = max(least, ratio)
+        most = max([ratio for ratio in ratios if ratio is not None], default=least)
+        return Enclosure(of_log(least).lower, math.inf if None in ratios else of_log(max(least, most)).upper)
 
     def steps(self, first: int, second: int) -> list[tuple[Fraction, Fraction]]:
         """The probabilities of the outputs of one ratio under two datasets, the largest ratio first.
 
         Places in the domain. The first few together are the event that tells the first dataset best from the second.
         """
-        atoms = atoms_of(self._side_by_side(first, second))
-        return [atoms[ratio] for ratio in sorted(atoms, reverse=True)]
+        return next(steps_of(atoms) for *_, atoms in in_pairs(self.laws, [(first, second)], endless=self.endless))
 
-    def _side_by_side(self, first: int, second: int) -> Iterator[tuple[Fraction, Fraction]]:
-        return side_by_side(self.laws[first], self.laws[second])
+    def _in_pairs(self) -> "Iterator[tuple[int, int, Atoms]]":
+        return in_pairs(self.laws, _both_ways(self.pairs), endless=self.endless)
 
     def upper_bound(self, delta: float = 0.0) -> UpperBound:
         """The least epsilon at a delta, as an upper bound for the pairs of this domain (and a lower one)."""
@@ -146,9 +168,9 @@ def side_by_side(first: Law, second: Law) -> Iterator[tuple[Fraction, Fraction]]
     return ((first.get(output, nothing), second.get(output, nothing)) for output in {**first, **second})
 
 
-def atoms_of(both: Iterable[tuple[Fraction, Fraction]]) -> dict[Fraction | float, tuple[Fraction, Fraction]]:
+def atoms_of(both: Iterable[tuple[Fraction, Fraction]]) -> "Atoms":
     """P and Q of outputs, those of one ratio p / q taken together; the ratio is infinite where q is 0."""
-    atoms: dict[Fraction | float, tuple[Fraction, Fraction]] = {}
+    atoms: Atoms = {}
     nothing = Fraction(0), Fraction(0)
     for p, q in both:
         if p or q:
@@ -158,18 +180,88 @@ def atoms_of(both: Iterable[tuple[Fraction, Fraction]]) -> dict[Fraction | float
     return atoms
 
 
-def _worst(i: int, j: int, first: Law, second: Law) -> Worst:
-    """The outputs of the largest ratio of two laws."""
-    atoms = atoms_of(side_by_side(first, second))
-    return Worst(i, j, *atoms[max(atoms)])
+def in_pairs(
+    laws: Sequence[Law], places: "Iterable[Places]", *, endless: bool = False
+) -> "Iterator[tuple[int, int, Atoms]]":
+    """P and Q of the outputs of each ratio, for pairs of laws; of pairs where these are the same, one is enough.
+
+    Laws of vectors with independent entries are compared entry by entry. `endless` laws may hold tails.
+    """
+    factors, known, one = [_factors(law) for law in laws], set[Hashable](), dict[Any, Any]()
+    factors = [(shape, [one.setdefault(each, each) for each in entries]) for shape, entries in factors]
+
+    def atoms(first: Law, second: Law) -> Atoms:
+        return atoms_of(side_by_side(*(TailCuts((first, second)).laws if endless else (first, second))))
+
+    for i, j in places:
+        (shape, entries), (other, others) = factors[i], factors[j]
+        if not entries or shape != other:
+            yield i, j, atoms(laws[i], laws[j])
+        elif (pairs := frozenset(Counter(zip(entries, others, strict=True)).items())) not in known:
+            known.add(pairs)
+            both = [(Fraction(1), Fraction(1))]
+            for (p, q), count in pairs:
+                entry = [*atoms(dict(p), dict(q)).values()]
+                for _ in range(count):
+                    both = [*atoms_of((a * c, b * d) for (a, b), (c, d) in product(both, entry)).values()]
+            yield i, j, atoms_of(both)
 
 
-def ratio_at(steps: Iterable[tuple[Fraction, Fraction]], delta: Fraction) -> Fraction | None:
+def _factors(law: Law) -> tuple[Hashable, list[frozenset[tuple[Hashable, Fraction]]]]:
+    """The shape of a law's outputs and the laws of their entries, if these are independent; else none."""
+    shape, first = _vector(next(iter(law)))
+    size, weights = math.lcm(*(p.denominator for p in law.values())), dict[tuple[Hashable, ...], int]()
+    for output, p in law.items():
+        other, entries = _vector(output)
+        if other != shape or len(entries) != len(first):
+            return None, []
+        weights[entries] = p.numerator * (size // p.denominator)
+    marginals = [Counter[Hashable]() for _ in first]
+    for entries, weight in weights.items():
+        for marginal, entry in zip(marginals, entries, strict=True):
+            marginal[entry] += weight
+    for entries, weight in weights.items():
+        alone = math.prod(marginal[entry] for marginal, entry in zip(marginals, entries, strict=True))
+        if weight * size ** len(first) != alone * size:
+            return None, []
+    return (shape, len(first)), [frozenset((e, Fraction(n, size)) for e, n in each.items()) for each in marginals]
+
+
+def _vector(form: Any) -> tuple[Hashable, tuple[Hashable, ...]]:
+    """The entries of an output that has some, and all else that there is of it."""
+    if type(form) is tuple:
+        return tuple, form
+    if type(form) is not Shaped:
+        return form, ()
+    content: Any = form.content
+    if form.kind is np.ndarray and type(content[2]) is bytes:
+        dtype, shape, held = content
+        size = max(1, len(held) // max(1, math.prod(shape)))
+        return (np.ndarray, dtype, shape), tuple(held[at : at + size] for at in range(0, len(held), size))
+    within, entries = _vector(content)
+    return (form.kind, within), entries
+
+
+def steps_of(atoms: "Atoms") -> list[tuple[Fraction, Fraction]]:
+    """P and Q of the outputs of one ratio, the largest first."""
+    return [atoms[ratio] for ratio in sorted(atoms, reverse=True)]
+
+
+def _worst(i: int, j: int, atoms: "Atoms", rest: Fraction) -> Worst:
+    """The outputs of the largest ratio of two laws; of the likely ones where q may be larger by a rest."""
+    p, q = atoms[max(atoms)] if not rest else max(atoms.values(), key=lambda both: both[0] / (both[1] + rest))
+    return Worst(i, j, p, q + rest)
+
+
+def ratio_at(
+    steps: Iterable[tuple[Fraction, Fraction]], delta: Fraction, rest: Fraction = Fraction(0)
+) -> Fraction | None:
     """The least e^epsilon with P(S) <= e^epsilon Q(S) + delta for all S, at least 0; None if no epsilon is enough.
 
     `steps` are P and Q of the outputs of one ratio, the largest first: the hardest events hold those above some ratio.
+    Q(S) counts as larger by a rest.
     """
-    p = q = most = Fraction(0)
+    p, q, most = Fraction(0), rest, Fraction(0)
     for more_p, more_q in steps:
         p, q = p + more_p, q + more_q
         if p > delta:

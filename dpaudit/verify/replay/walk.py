@@ -25,13 +25,19 @@ LEAST_AGAIN = 64  # runs that are made again, the same ones more than once where
 FAR = 30.0  # logarithm of how unlikely the frequency of an output is that shows another law
 MOST_TEXT = 200  # characters of another's error in one of ours
 ROOM = "dpaudit.verify.replay"
-STAND_INS = ("'Uniform'", "type Uniform", "from Uniform", "'Choices'", "'Again'", "Choices.", "Again.", "Draws.")
+STAND_INS = ["'Choices'", "'Again'", "Choices.", "Again.", "Draws."]
+for _name in ("Uniform", "Unbounded"):
+    STAND_INS += [f"'{_name}'", f"type {_name}", f"from {_name}"]
+LOST = object()  # stands where the output of a run would that is not followed
 ATOMS = (int, float, bool, str, bytes, complex, type(None), Fraction, np.number)
 
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """The law of the output on one dataset, the number of paths behind it, and runs that are to be made again."""
+    """The law of the output on one dataset, the number of paths behind it, and runs that are to be made again.
+
+    What it lacks to 1 are runs that were not followed to their end.
+    """
 
     law: Law
     paths: int
@@ -57,10 +63,11 @@ def walk_paths(call: Call, data: Any, choices: Choices, left: int) -> Walked:
         choices.begin()
         output = outcome(call, fresh(), choices.face, choices)
         choices.end()
+        output = LOST if choices.is_lost else output
         numerator, denominator = choices.mass()
         total = totals.setdefault(denominator, {})
         total[output] = total.get(output, 0) + numerator
-        if paths % stride == 0:
+        if paths % stride == 0 and not choices.is_lost:
             records.append(choices.record(output))
             draws += len(records[-1].picked)
             if len(records) >= 2 * MOST_KEPT or draws >= 2 * MOST_KEPT_DRAWS:
@@ -76,7 +83,7 @@ def walk_paths(call: Call, data: Any, choices: Choices, left: int) -> Walked:
 def confirm(call: Call, data: Any, records: tuple[PastRun, ...]) -> None:
     """Makes past runs again, the last one first; raises `UnsoundAudit` where one of them goes differently."""
     fresh = copier(data)
-    rounds = -(-LEAST_AGAIN // len(records))
+    rounds = -(-LEAST_AGAIN // max(1, len(records)))
     for turn in range(rounds):
         for place, past in enumerate(reversed(records)):
             left_s()
@@ -87,8 +94,12 @@ def confirm(call: Call, data: Any, records: tuple[PastRun, ...]) -> None:
                 raise UnsoundAudit(DIFFERS)
 
 
-def confirm_with(rng: Any, call: Call, data: Any, law: Law, runs: int) -> None:
+def confirm_with(
+    rng: Any, call: Call, data: Any, law: Law, runs: int, of: Callable[[Hashable], Hashable] | None = None
+) -> None:
     """Makes runs with a true generator; raises `UnsoundAudit` where their outputs are not those of the law.
+
+    `of` gives the output of the law that one of a run is part of.
 
     By Chernoff's bound a run of such a frequency has a probability below 1e-12.
     """
@@ -96,7 +107,8 @@ def confirm_with(rng: Any, call: Call, data: Any, law: Law, runs: int) -> None:
     counts = Counter[Hashable]()
     for _ in range(runs):
         left_s()
-        counts[outcome(call, fresh(), rng)] += 1
+        output = outcome(call, fresh(), rng)
+        counts[of(output) if of else output] += 1
     if not counts.keys() <= law.keys():
         raise UnsoundAudit(DIFFERS)
     for output, p in law.items():
@@ -119,6 +131,8 @@ def outcome(call: Call, data: Any, rng: Any, source: Draws | None = None) -> Has
     except (DpAuditError, KeyboardInterrupt, MemoryError):
         raise
     except BaseException as error:
+        if source is not None and source.is_lost:
+            return LOST
         if source is not None and source.error is None and _of_ours(error):
             text = " ".join(str(error).split())[:MOST_TEXT]
             raise InvalidSpec(f"the stand-in for rng cannot do what the mechanism asks of it: {text}") from None
@@ -160,11 +174,12 @@ def _is_fixed(data: Any) -> bool:
 
 
 def _law(totals: Mapping[int, Mapping[Hashable, int]]) -> Law:
-    law: dict[Hashable, Fraction] = {}
+    law: dict[Hashable, Fraction] = {LOST: Fraction(0)}
     for denominator, numerators in totals.items():
         for output, numerator in numerators.items():
             share = Fraction(numerator, denominator)
             law[output] = law[output] + share if output in law else share
     if sum(law.values()) != 1:
         raise UnsoundAudit("the probabilities of all paths do not add up to 1: a run made choices of another run")
+    del law[LOST]
     return law

@@ -31,7 +31,6 @@ from dpaudit.verify.replay.cuts import TailCuts
 from dpaudit.verify.replay.faces import types_as_they_seem
 from dpaudit.verify.replay.loops import Samplers
 from dpaudit.verify.replay.losses import FiniteLosses, Neighbours, Worst, adjacent, pairs_in_words
-from dpaudit.verify.replay.samplers import Place, Relearned, Unfit
 from dpaudit.verify.replay.walk import LEAST_AGAIN, Walked, confirm, confirm_with, walk_paths
 
 __all__ = ["Choices", "FiniteLosses", "Raised", "Shaped", "Worst", "canonical", "replay"]
@@ -182,43 +181,49 @@ def replay(
     scope += f", if nothing is drawn, kept or told by {', '.join(unseen)}" if unseen else ""
     laws, paths = [each.law for each in walked], sum(each.paths for each in walked)
     rest = float(max(1 - sum(law.values()) for law in laws))
-    scope += SUMMED if any(loop.laws for loop in samplers.loops) else ""
+    scope += SUMMED if samplers.summed else ""
     scope += f", but for {rest:.1g} of probability that was not followed and is part of delta" if rest else ""
     return FiniteLosses.of(datasets, pairs, laws, paths, scope, endless=samplers.endless)
 
 
 def _walked(mechanism: PerRun, datasets: Sequence[Any], most: int) -> tuple[list[Walked], Samplers, bool]:
-    """All paths on all datasets, made twice; a loop that is a sampler is one draw. And whether a law is an ideal."""
-    unfit: dict[Place, str] = {}
-    samplers = Samplers(unfit)
-    while True:
-        choices, walked = Choices(most), list[Walked]()
-        call = replace(mechanism, function=samplers.of(mechanism.function)).open().call
+    """All paths on all datasets, a loop that is a sampler being one draw; and whether a law is an ideal."""
+    samplers = Samplers()
+    made = samplers.of(mechanism.function)
+    if samplers.loops:
         try:
-            with types_as_they_seem():
-                for place, data in enumerate(datasets):
-                    with _named(place):
-                        walked.append(walk_paths(call, data, choices, most - sum(each.paths for each in walked)))
-                choices.close()
-                for place in reversed(range(len(datasets))):
-                    with _named(place):
-                        confirm(call, datasets[place], walked[place].records)
-            if samplers.failed:
-                raise samplers.failed[0]  # the mechanism caught it
+            walked, idealised = _followed(replace(mechanism, function=made), datasets, most)
+            return walked, samplers, idealised
         except OutOfTime:
             raise
-        except Relearned:
-            continue
-        except Unfit as error:
-            unfit[error.place] = str(error)
         except (InvalidSpec, UnsoundAudit) as error:
-            if not samplers.loops or samplers.endless:
-                why = "".join(f"; {each}" for each in unfit.values()) if FOREVER in str(error) else ""
-                raise type(error)(f"{error}{why}") from None
-            unfit |= {loop.place: str(error) for loop in samplers.loops}
-        else:
-            return walked, samplers, choices.idealised
-        samplers = Samplers(unfit)
+            if samplers.endless:
+                raise _with_reasons(error, samplers) from None
+    try:
+        walked, idealised = _followed(mechanism, datasets, most)
+    except InvalidSpec as error:
+        raise _with_reasons(error, samplers) from None
+    return walked, Samplers(), idealised
+
+
+def _with_reasons(error: InvalidSpec | UnsoundAudit, samplers: Samplers) -> InvalidSpec | UnsoundAudit:
+    """Of a loop that goes on for ever, why it is no sampler."""
+    why = "".join(f"; {each}" for each in samplers.unfit.values()) if FOREVER in str(error) else ""
+    return type(error)(f"{error}{why}")
+
+
+def _followed(mechanism: PerRun, datasets: Sequence[Any], most: int) -> tuple[list[Walked], bool]:
+    """All paths on all datasets, made twice; and whether a law is an ideal."""
+    choices, walked, call = Choices(most), list[Walked](), mechanism.open().call
+    with types_as_they_seem():
+        for place, data in enumerate(datasets):
+            with _named(place):
+                walked.append(walk_paths(call, data, choices, most - sum(each.paths for each in walked)))
+        choices.close()
+        for place in reversed(range(len(datasets))):
+            with _named(place):
+                confirm(call, datasets[place], walked[place].records)
+    return walked, choices.idealised
 
 
 @contextmanager

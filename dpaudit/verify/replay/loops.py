@@ -1,7 +1,7 @@
 """The loops of a function that are samplers, found in its source; they are draws in a function made from it.
 
 A loop is one if it reads and writes names of its function alone, calls what only computes, and draws. A function that
-is called is read as a loop of one round, and a `for` loop as one over places.
+is called is read as a loop of one round. A loop that turns out to be none is run as it stands.
 """
 
 import ast
@@ -21,7 +21,7 @@ import numpy as np
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language.source import passed_through, read_names, source_of
-from dpaudit.verify.replay.samplers import AGAIN, EXIT, Place, Sampler, Unfit, is_plain
+from dpaudit.verify.replay.samplers import AGAIN, EXIT, Place, Sampler, is_plain, not_summed
 
 PURE = [abs, bool, divmod, float, int, len, max, min, pow, range, round, tuple, Fraction, np.float64, np.int64]
 PURE += [each for each in vars(math).values() if callable(each)]
@@ -32,37 +32,34 @@ _PARTS = "expr_context operator boolop unaryop cmpop"
 READ = tuple(getattr(ast, name) for name in f"{_STATEMENTS} {_EXPRESSIONS} {_PARTS}".split())
 ROUND = f"""
 for __round__ in (0,):
-    if not 0:
-        break
+    pass
 else:
     return {AGAIN}, locals()
 return {EXIT}, locals()
 """
-PLACES = """
-{0} = __settled__(0)
-{1} = 0
-while {1} < len({0}):
-    _ = {0}[{1}]
-    {1} += 1
-"""
-VALUED, ENDED = "__value__ = 0\nreturn __value__", "return {}, locals()"
+VALUE = "__value__"  # of a function that is called
 
 Function = types.FunctionType
 Reached = dict[tuple[Function, str, str], Any]  # what names mean, and attributes of these, in a function's module
 
 
 class Samplers:
-    """The samplers of a function and of those that it calls; `unfit` are loops that are none, and why."""
+    """The samplers of a function and of those that it calls; `unfit` says why other loops are none."""
 
-    def __init__(self, unfit: dict[Place, str]) -> None:
-        self.unfit, self.loops, self.failed = unfit, list[Sampler](), list[Unfit]()
+    def __init__(self) -> None:
+        self.unfit: dict[Place, str] = {}
+        self.loops: list[Sampler] = []
         self._made: dict[Function, Function] = {}
 
     @property
+    def summed(self) -> bool:
+        """Whether a loop was a draw."""
+        return any(map(any, (loop.laws.values() for loop in self.loops)))
+
+    @property
     def endless(self) -> bool:
-        """Whether a loop may go on for ever."""
-        laws = [law for loop in self.loops for law in loop.laws.values()]
-        return any(weights[-1] or any(rate for *_, rate in ends) for ends, weights in laws)
+        """Whether one may go on for ever."""
+        return any(law.endless for loop in self.loops for law in loop.laws.values() if law)
 
     def of(self, function: Any, *, called: bool = False) -> Any:
         """The same function, but that each loop that is a sampler is one draw; and so in functions that it calls."""
@@ -71,7 +68,7 @@ class Samplers:
         if function not in self._made:
             self._made[function] = function
             try:
-                self._made[function] = self._rewritten(function, copy.deepcopy(_definition(function)), called)
+                self._made[function] = self._rewritten(function, _definition(function), called)
             except (InvalidSpec, KeyError) as error:  # the latter in a replay within one
                 self.unfit[function.__code__, 0] = f"{function.__name__} is not read: {error}"
         return self._made[function]
@@ -79,20 +76,22 @@ class Samplers:
     def _rewritten(self, function: Function, definition: ast.FunctionDef, called: bool) -> Function:
         for each in _called(function, definition.body).values():
             self.of(each, called=True)
-        _Loops(self, function, definition, called).visit(definition)
+        before = len(self.loops)
+        body = _Loops(self, function, definition, called).body
         arguments = definition.args
         arguments.defaults, arguments.kw_defaults = [], [None] * len(arguments.kwonlyargs)
         for part in [part for part in ast.walk(arguments) if isinstance(part, ast.arg)]:
             part.annotation = None
-        made = self.compiled(function, arguments, definition.body)
+        made = self.compiled(function, arguments, body)
         for name in ("__name__", "__qualname__", "__doc__", "__defaults__", "__kwdefaults__", "__annotations__"):
             setattr(made, name, getattr(function, name))
-        return made if self.loops else function
+        reaches = any(self._made[each] is not each for each in _called(function, definition.body).values())
+        return made if reaches or len(self.loops) > before else function
 
     def compiled(self, function: Function, arguments: ast.arguments, body: list[ast.stmt]) -> Function:
         """A function that sees the names that another one sees."""
         given: dict[str, Any] = {name: self._late(function, name) for name in _called(function, body)}
-        given |= {"__sampler__": lambda place, found: self.loops[place].end(found), "__settled__": _settled}
+        given["__sampler__"] = lambda place, found: self.loops[place].end(found)
         tree = ast.parse(f"def outer({', '.join(given)}):\n def inner(): pass\n return inner")
         inner: Any = tree.body[0].body[0]  # type: ignore[attr-defined]
         inner.args, inner.body, space = arguments, body, dict[str, Any]()
@@ -111,91 +110,115 @@ class Samplers:
         return call
 
 
+class _Alive:
+    """Which names may be read before they are written again: at the `head` of each round of a loop, and `after` it.
+
+    Where names are read in ways that are not followed, each may be.
+    """
+
+    def __init__(self, function: Function, body: list[ast.stmt]) -> None:
+        self.head, self.after = dict[ast.stmt, set[str]](), dict[ast.stmt, set[str]]()
+        parts = [part for each in body for part in ast.walk(each)]
+        followed = all(isinstance(part, READ) for part in parts if isinstance(part, ast.stmt))
+        self.always = set[str]() if followed and not function.__code__.co_cellvars else _local(function)
+        self.block(body, set(), set(), set())
+
+    def block(self, body: list[ast.stmt], out: set[str], left: set[str], again: set[str]) -> set[str]:
+        """Those before some statements, given those after them, where `break` leads, and where `continue` does."""
+        for each in reversed(body):
+            match each:
+                case ast.Return() | ast.Raise():
+                    out = read_names(each)
+                case ast.Break() | ast.Continue():
+                    out = left if isinstance(each, ast.Break) else again
+                case ast.If(test, then, other):
+                    ways = self.block(then, out, left, again) | self.block(other, out, left, again)
+                    out = read_names(test) | ways
+                case ast.While(turn) | ast.For(_, turn):
+                    self.after[each] = out | self.always
+                    sure = isinstance(turn, ast.Constant) and turn.value is True
+                    ends = set[str]() if sure else self.block(each.orelse, out, left, again)
+                    head = ends | read_names(turn) | read_names(getattr(each, "target", turn))
+                    while (more := self.block(each.body, head, out, head)) - head:
+                        head |= more
+                    self.head[each] = out = head
+                case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(ast.Name(name), _, ast.expr() as value):
+                    out = out - {name} | read_names(value)
+                case _:
+                    out = out | read_names(each)
+        return out | self.always
+
+
 class _Loops(ast.NodeTransformer):
     """Puts one draw in the place of each loop that is a sampler, and of all of a function that is called."""
 
     def __init__(self, samplers: Samplers, function: Function, definition: ast.FunctionDef, called: bool) -> None:
-        self.samplers, self.function, self.loads, self.local = samplers, function, _loads(definition), _local(function)
-        loops = [each for each in ast.walk(definition) if isinstance(each, ast.While | ast.For)]
-        self.within = {each for loop in loops for each in ast.walk(loop) if each is not loop}
+        self.samplers, self.function, self.local = samplers, function, _local(function)
+        self.alive = _Alive(function, definition.body)
         self.whole = ast.copy_location(ast.While(ast.Constant(True), [*definition.body, ast.Return()], []), definition)
+        self.alive.head[self.whole] = self.alive.after[self.whole] = set()
         definition.body = [self.whole] if called else definition.body
-
-    def visit_For(self, node: ast.For) -> Any:
-        """As a loop over the places of what does not change: `__settled__` says which that is."""
-        names = f"__items_{node.lineno}__", f"__at_{node.lineno}__"
-        made: list[Any] = ast.parse(PLACES.format(*names)).body
-        items, _, loop = made
-        items.value.args, loop.body[0].targets, loop.orelse = [node.iter], [node.target], node.orelse
-        loop.body += node.body
-        self.local = self.local.union(names)
-        self.within |= {loop} if node in self.within else set()
-        found = self.visit_While(ast.copy_location(loop, node))
-        node.body = loop.body[2:]
-        return node if found is loop else [*made[:2], *found]
+        self.body: list[ast.stmt] = self.visit(definition).body
 
     def visit_While(self, node: ast.While) -> Any:
-        place, whole, loads = (self.function.__code__, node.lineno), node is self.whole, _loads(node)
+        place, whole = (self.function.__code__, node.lineno), node is self.whole
         inside = [*(ast.walk(node) if whole else _inside(node))]
-        stored = {each.id for each in inside if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-        names = {each.id for each in inside if isinstance(each, ast.Name)} & self.local
         if not (any(isinstance(each, ast.Attribute) for each in inside) or _called(self.function, inside)):
             return self.generic_visit(node)  # it draws nothing
-        counters, reached = _counters(inside), Reached()
+        found = [each for each in inside if isinstance(each, ast.Name)]
+        stored, reached = {each.id for each in found if isinstance(each.ctx, ast.Store)}, Reached()
+        names = {each.id for each in found} & self.local
         try:
             _reach(self.function, inside, reached, self.local)
             if node.orelse or stored - names:
                 raise InvalidSpec("it has an else, or writes a name of another function")
         except InvalidSpec as error:
-            self.samplers.unfit.setdefault(place, str(Unfit(place, str(error))))
+            self.samplers.unfit[place] = not_summed(place, error)
+            return self.generic_visit(node)
         self.generic_visit(node)
-        if place in self.samplers.unfit:
-            return node
-        if whole:
-            _Returns(VALUED).visit(node)
-            names, stored = names | {"__value__"}, stored | {"__value__"}
-        returns, body = _Returns(ENDED), ast.parse(ROUND).body
-        once: Any = body[0]
-        once.body[0].test.operand = node.test
-        once.body += returns.visit(ast.Module(node.body, [])).body
+        returns = _Returns(whole)
+        test, *body = returns.visit(ast.Module(copy.deepcopy([ast.Expr(node.test), *node.body]), [])).body
+        once: list[Any] = ast.parse(ROUND).body
+        once[0].body = [ast.If(test.value, body, [ast.Break()])]
+        kept = (self.alive.after[node] | {name for each in returns.values for name in read_names(each)}) & stored
+        kept |= {VALUE} if whole else set()
 
         @functools.cache
         def code(given: tuple[str, ...]) -> Function:
             head: Any = ast.parse(f"def f({', '.join(given)}): pass").body[0]
             unset = [f"{name} = 0" for name in names.difference(given)]  # never run: they make the names its own
-            return self.samplers.compiled(self.function, head.args, [*body, *ast.parse("\n".join(unset)).body])
+            return self.samplers.compiled(self.function, head.args, [*once, *ast.parse("\n".join(unset)).body])
 
-        read = {name for value in returns.values for name in read_names(value)}
-        kept = {name for name in stored if self.loads[name] > (0 if node in self.within else loads[name])}
         others = [(functools.partial(_meaning, *each), meaning) for each, meaning in reached.items()]
-        failed = self.samplers.failed
-        self.samplers.loops.append(Sampler(place, names, stored, counters, kept | stored & read, code, others, failed))
+        state = self.alive.head[node] & stored
+        self.samplers.loops.append(
+            Sampler(place, names - stored, state, _counters(inside) & state, kept, code, others, self.samplers.unfit)
+        )
         lines = [f"__end__ = __sampler__({len(self.samplers.loops) - 1}, locals())"]
-        lines += [f"if {name!r} in __end__[1]: {name} = __end__[1][{name!r}]" for name in sorted(kept | stored & read)]
-        lines += [f"if __end__[0] == {at}: return {ast.unparse(value)}" for at, value in enumerate(returns.values)]
-        return ast.parse("\n".join(lines)).body
-
-
-class _Returns(ast.NodeTransformer):
-    """Puts other code in the place of each return; {} in it is the place of the value in `values`."""
-
-    def __init__(self, text: str) -> None:
-        self.text, self.values = text, list[ast.expr]()
-
-    def visit_Return(self, node: ast.Return) -> list[ast.stmt]:
-        self.values.append(node.value or ast.Constant(None))
-        made: list[Any] = ast.parse(self.text.format(len(self.values) - 1)).body
-        if len(made) > 1:
-            made[0].value = self.values[-1]
+        lines += ["if __end__ is None: pass", "else:", " pass"]
+        lines += [f" if {name!r} in __end__[1]: {name} = __end__[1][{name!r}]" for name in sorted(kept)]
+        lines += [f" if __end__[0] == {at}: return {ast.unparse(value)}" for at, value in enumerate(returns.values)]
+        made: list[Any] = ast.parse("\n".join(lines)).body
+        made[1].body = [node]
         return made
 
 
-def _settled(items: Any) -> Any:
-    return tuple(items) if type(items) in (list, range) else items
+class _Returns(ast.NodeTransformer):
+    """Says in the place of each return which one it is; their `values` are computed after the loop.
 
+    Of a function that is called the value is computed first, so that returns of equal values are one.
+    """
 
-def _loads(node: ast.AST) -> Counter[str]:
-    return Counter(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    def __init__(self, whole: bool) -> None:
+        self.whole, self.values = whole, list[ast.expr]()
+
+    def visit_Return(self, node: ast.Return) -> list[ast.stmt]:
+        value = node.value or ast.Constant(None)
+        if not self.whole:
+            self.values.append(value)
+            return ast.parse(f"return {len(self.values) - 1}, locals()").body
+        self.values = [ast.Name(VALUE, ast.Load())]
+        return [ast.Assign([ast.Name(VALUE, ast.Store())], value), *ast.parse("return 0, locals()").body]
 
 
 def _inside(node: ast.AST) -> Iterator[ast.AST]:

@@ -97,7 +97,6 @@ class Unbounded:
     """What stands for the number: an int, in all that a mechanism can see."""
 
     __slots__ = ("law", "offset", "step")
-    __array_ufunc__ = None
     __class__: Any = property(lambda self: int)  # as what it stands for
 
     def __init__(self, law: Geometric, offset: int, step: int) -> None:
@@ -165,6 +164,13 @@ class Unbounded:
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return np.array(self.known(), dtype)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        known = [each.known() if type(each) is Unbounded else each for each in inputs]
+        return getattr(ufunc, method)(*known, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.known(), name)
 
 
 SEEMS[Unbounded] = int

@@ -139,20 +139,20 @@ def with_break_and_continue(p: float, rng: Any) -> int:
     return k
 
 
-def two(count: int, rng: Any, p: float = E) -> int:
+def two(count: int, rng: Any, p: float = 0.36787944117144233) -> int:
     return count + coins(p, rng) - coins(p, rng)
 
 
-def two_of_the_loop(count: int, rng: Any, p: float = E) -> int:
+def two_of_the_loop(count: int, rng: Any, p: float = 0.36787944117144233) -> int:
     return count + returned_from_the_loop(p, rng) - coins_counted_from_one(p, rng)
 
 
-def two_with_a_flag(count: int, rng: Any, p: float = E) -> int:
+def two_with_a_flag(count: int, rng: Any, p: float = 0.36787944117144233) -> int:
     up = with_a_flag(p, rng)
     return up - with_break_and_continue(p, rng) + count
 
 
-def two_in_place(count: int, rng: Any, p: float = E) -> int:
+def two_in_place(count: int, rng: Any, p: float = 0.36787944117144233) -> int:
     up = 0
     while rng.random() < p:
         up += 1
@@ -162,7 +162,7 @@ def two_in_place(count: int, rng: Any, p: float = E) -> int:
     return count + up + down
 
 
-def down_and_up(count: int, rng: Any, p: float = E) -> int:
+def down_and_up(count: int, rng: Any, p: float = 0.36787944117144233) -> int:
     noisy = count
     while rng.random() < p:
         noisy += 1
@@ -171,7 +171,7 @@ def down_and_up(count: int, rng: Any, p: float = E) -> int:
     return noisy
 
 
-def signed(count: int, rng: Any, p: float = E) -> int:
+def signed(count: int, rng: Any, p: float = 0.36787944117144233) -> int:
     while True:
         k = 0
         while rng.random() < p:
@@ -183,7 +183,7 @@ def signed(count: int, rng: Any, p: float = E) -> int:
     return count - k if negative else count + k
 
 
-def sign_first(count: int, rng: Any, p: float = E) -> int:
+def sign_first(count: int, rng: Any, p: float = 0.36787944117144233) -> int:
     sign = 0
     noise = 0
     while sign == 0:
@@ -197,18 +197,18 @@ def sign_first(count: int, rng: Any, p: float = E) -> int:
 LAPLACE = (two, two_of_the_loop, two_with_a_flag, two_in_place, down_and_up, signed, sign_first)
 
 
-def zero_counted_twice(count: int, rng: Any, p: float = E) -> int:
+def zero_counted_twice(count: int, rng: Any, p: float = 0.36787944117144233) -> int:
     """Without the rejection: 0 is too likely."""
     k = coins(p, rng)
     return count - k if rng.integers(2) == 1 else count + k
 
 
-def zero_never(count: int, rng: Any, p: float = E) -> int:
+def zero_never(count: int, rng: Any, p: float = 0.36787944117144233) -> int:
     k = 1 + coins(p, rng)
     return count - k if rng.integers(2) == 1 else count + k
 
 
-def one_more_below(count: int, rng: Any, p: float = E) -> int:
+def one_more_below(count: int, rng: Any, p: float = 0.36787944117144233) -> int:
     """The difference of a number from 0 up and one from 2 up has another shape by nothing but its place."""
     k = coins(p, rng)
     while rng.random() < HALF:
@@ -216,7 +216,7 @@ def one_more_below(count: int, rng: Any, p: float = E) -> int:
     return count - k if rng.integers(2) == 1 else count + k
 
 
-def cut_off(count: int, rng: Any, p: float = E) -> int:
+def cut_off(count: int, rng: Any, p: float = 0.36787944117144233) -> int:
     k = 0
     while k < 20 and rng.random() < p:
         k += 1
@@ -226,12 +226,12 @@ def cut_off(count: int, rng: Any, p: float = E) -> int:
     return count + k - j
 
 
-def told_far_out(count: int, rng: Any, p: float = E) -> Any:
+def told_far_out(count: int, rng: Any, p: float = 0.36787944117144233) -> Any:
     noise = coins(p, rng) - coins(p, rng)
     return ("far", count) if noise > 30 else count + noise
 
 
-def told_at_a_thousand(count: int, rng: Any, p: float = E) -> Any:
+def told_at_a_thousand(count: int, rng: Any, p: float = 0.36787944117144233) -> Any:
     k = 0
     while rng.random() < p:
         k += 1
@@ -240,11 +240,11 @@ def told_at_a_thousand(count: int, rng: Any, p: float = E) -> Any:
     return count + k - coins(p, rng)
 
 
-def clamped(count: int, rng: Any, p: float = E) -> int:
+def clamped(count: int, rng: Any, p: float = 0.36787944117144233) -> int:
     return min(8, max(0, count + coins(p, rng) - coins(p, rng)))
 
 
-def pair(count: int, rng: Any, p: float = E) -> tuple[int, int]:
+def pair(count: int, rng: Any, p: float = 0.36787944117144233) -> tuple[int, int]:
     return count + coins(p, rng) - coins(p, rng), -count + coins(p, rng) - coins(p, rng)
 
 

@@ -26,12 +26,11 @@ from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.mechanisms.functions import PerRun, check_callable
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.replay.canonical import Raised, Shaped, canonical
-from dpaudit.verify.replay.choices import FOREVER, Choices
-from dpaudit.verify.replay.cuts import TailCuts
+from dpaudit.verify.replay.choices import Choices
 from dpaudit.verify.replay.faces import types_as_they_seem
 from dpaudit.verify.replay.loops import Samplers
-from dpaudit.verify.replay.losses import FiniteLosses, Neighbours, Worst, adjacent, pairs_in_words
-from dpaudit.verify.replay.walk import LEAST_AGAIN, Walked, confirm, confirm_with, walk_paths
+from dpaudit.verify.replay.losses import FiniteLosses, Neighbours, Worst, adjacent, pairs_in_words, views
+from dpaudit.verify.replay.walk import LEAST_AGAIN, Lost, Walked, confirm, confirm_with, walk_paths
 
 __all__ = ["Choices", "FiniteLosses", "Raised", "Shaped", "Worst", "canonical", "replay"]
 
@@ -158,17 +157,24 @@ def replay(
     pairs = adjacent(datasets, neighbours)
     most = validate.whole("most_paths", most_paths, least=1)
     mechanism = PerRun(function, dict(parameters or {}))
-    call = mechanism.open().call
-    true = list[Any]()
+    samplers = Samplers(function)
+    choices, call = Choices(most, samplers.unfit), replace(mechanism, function=samplers.function).open().call
+    true, walked = list[Any](), list[Walked]()
     with no_other_randomness(true):
         true += [np.random.default_rng(SEED + place) for place in range(len(datasets))]
-        walked, samplers, idealised = _walked(mechanism, datasets, most)
+        with types_as_they_seem():
+            for place, data in enumerate(datasets):
+                with _named(place):
+                    walked.append(walk_paths(call, data, choices, most - sum(each.paths for each in walked)))
+            choices.close()
+            for place in reversed(range(len(datasets))):
+                with _named(place):
+                    confirm(call, datasets[place], walked[place].records)
         runs = max(LEAST_AGAIN, min(4 * LEAST_AGAIN, MOST_AGAIN // len(datasets)))
+        call = mechanism.open().call
         for place, rng in enumerate(true):
             with _named(place):
-                cut = TailCuts([walked[place].law]) if samplers.endless else None
-                law, of = (cut.laws[0], cut.of) if cut else (walked[place].law, None)
-                confirm_with(rng, call, datasets[place], law, runs, of)
+                confirm_with(rng, call, datasets[place], views(walked[place].law), runs)
     outputs = {output for each in walked for output in each.law}
     failed = [output for output in outputs if isinstance(output, Raised)]
     if len(failed) == len(outputs):
@@ -176,54 +182,13 @@ def replay(
         raise UnsoundAudit(f"{mechanism.name} raised {kinds} in every run, so it has no answer; call it once alone")
     at = ", ".join(f"{name}={value}" for name, value in mechanism.parameters.items())
     scope = f"{pairs_in_words(len(pairs), len(datasets))}, all outputs{f', at {at}' if at else ''}"
-    scope += (IDEAL if idealised else "") + (MESSAGES if failed else "")
+    scope += (IDEAL if choices.idealised else "") + (MESSAGES if failed else "")
     unseen = sorted(outside(function))
     scope += f", if nothing is drawn, kept or told by {', '.join(unseen)}" if unseen else ""
-    laws, paths = [each.law for each in walked], sum(each.paths for each in walked)
-    rest = float(max(1 - sum(law.values()) for law in laws))
-    scope += SUMMED if samplers.summed else ""
-    scope += f", but for {rest:.1g} of probability that was not followed and is part of delta" if rest else ""
-    return FiniteLosses.of(datasets, pairs, laws, paths, scope, endless=samplers.endless)
-
-
-def _walked(mechanism: PerRun, datasets: Sequence[Any], most: int) -> tuple[list[Walked], Samplers, bool]:
-    """All paths on all datasets, a loop that is a sampler being one draw; and whether a law is an ideal."""
-    samplers = Samplers()
-    made = samplers.of(mechanism.function)
-    if samplers.loops:
-        try:
-            walked, idealised = _followed(replace(mechanism, function=made), datasets, most)
-            return walked, samplers, idealised
-        except OutOfTime:
-            raise
-        except (InvalidSpec, UnsoundAudit) as error:
-            if samplers.endless:
-                raise _with_reasons(error, samplers) from None
-    try:
-        walked, idealised = _followed(mechanism, datasets, most)
-    except InvalidSpec as error:
-        raise _with_reasons(error, samplers) from None
-    return walked, Samplers(), idealised
-
-
-def _with_reasons(error: InvalidSpec | UnsoundAudit, samplers: Samplers) -> InvalidSpec | UnsoundAudit:
-    """Of a loop that goes on for ever, why it is no sampler."""
-    why = "".join(f"; {each}" for each in samplers.unfit.values()) if FOREVER in str(error) else ""
-    return type(error)(f"{error}{why}")
-
-
-def _followed(mechanism: PerRun, datasets: Sequence[Any], most: int) -> tuple[list[Walked], bool]:
-    """All paths on all datasets, made twice; and whether a law is an ideal."""
-    choices, walked, call = Choices(most), list[Walked](), mechanism.open().call
-    with types_as_they_seem():
-        for place, data in enumerate(datasets):
-            with _named(place):
-                walked.append(walk_paths(call, data, choices, most - sum(each.paths for each in walked)))
-        choices.close()
-        for place in reversed(range(len(datasets))):
-            with _named(place):
-                confirm(call, datasets[place], walked[place].records)
-    return walked, choices.idealised
+    scope += SUMMED if any(law for loop in samplers.loops for law in loop.laws.values()) else ""
+    lost = max((p for each in walked for output, p in each.law.items() if isinstance(output, Lost)), default=0)
+    scope += f", but for {float(lost):.1g} of probability that was not followed and is part of delta" if lost else ""
+    return FiniteLosses.of(datasets, pairs, [each.law for each in walked], sum(each.paths for each in walked), scope)
 
 
 @contextmanager

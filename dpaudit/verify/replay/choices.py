@@ -6,10 +6,11 @@ Their finite draws have the names, arguments and result types of `numpy.random.G
 import math
 import operator
 from builtins import type  # the real one: while mechanisms run there is another in its place
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -188,7 +189,6 @@ def _shape(size: Any) -> tuple[int, ...]:
 
 
 MOST_DRAWS = 2_000  # in one run; more is a loop that does not end (reported after some seconds)
-FOREVER = "a loop that can go on for ever"
 DIFFERS = (
     "the mechanism did not do the same on the same choices: it keeps something from one run to the next, draws from "
     "elsewhere than rng, asks what a draw of rng.random() is, tells an address or the time, or returns objects of a "
@@ -209,7 +209,8 @@ class Choices(Draws):
     """Takes the place of `rng` and leads each run down another path of its choices, until all are taken.
 
     The paths form a tree; at each place of the present one `keys` says what was drawn and `picked` which outcome was
-    taken. The probability of the path down to there is numerator / denominator.
+    taken. The probability of the path down to there is numerator / denominator. `unfit` says of loops why they are run
+    as they stand.
 
     >>> choices = Choices(most_outcomes=100)
     >>> choices.begin(); choices.place(2), choices.binomial(1, 0.25); choices.mass()
@@ -217,9 +218,9 @@ class Choices(Draws):
     (3, 8)
     """
 
-    def __init__(self, most_outcomes: int) -> None:
+    def __init__(self, most_outcomes: int, unfit: Mapping[str, str] = MappingProxyType({})) -> None:
         super().__init__()
-        self.most_outcomes = most_outcomes
+        self.most_outcomes, self.unfit = most_outcomes, unfit
         self._clear()
 
     def _clear(self) -> None:
@@ -261,8 +262,8 @@ class Choices(Draws):
             )
         if len(self._picked) >= MOST_DRAWS:
             raise self.refuse(
-                f"a run draws more than {MOST_DRAWS:,} times: {FOREVER} has no finite law; "
-                "bound the number of its rounds"
+                f"a run draws more than {MOST_DRAWS:,} times: a loop that can go on for ever has no finite law; "
+                "bound the number of its rounds" + "".join(f"; {each}: {why}" for each, why in self.unfit.items())
             )
         if isinstance(key, int):
             first, weight, total = 0, 1, key

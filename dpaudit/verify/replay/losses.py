@@ -2,8 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
@@ -17,13 +17,15 @@ from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.enclosure import INFINITE, Enclosure, hockey_stick, largest, of_log
 from dpaudit.verify.replay.canonical import Shaped
-from dpaudit.verify.replay.cuts import TailCuts
 from dpaudit.verify.replay.source import exact
+from dpaudit.verify.replay.tails import ENDLESS, Tail
+from dpaudit.verify.replay.walk import Law, Lost, View
 
-Law = Mapping[Hashable, Fraction]
-Atoms = dict[Fraction | float, tuple[Fraction, Fraction]]  # P and Q by their ratio
+Atoms = dict[Fraction | float, tuple[Fraction, Fraction]]  # P and Q of outputs by their ratio
 
 SOURCE = "replay of every choice"
+MOST_CELLS = 100_000  # outputs that a tail is cut into
+FAR = object()  # any output far out in a tail
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +52,8 @@ class FiniteLosses:
     """The exact laws of the output on every dataset of a domain, and the privacy loss over all adjacent pairs.
 
     `laws[i]` maps each output on `domain[i]`, in canonical form, to its probability. `pairs` are places in the domain;
-    both orders count. `paths` is the number of runs behind the laws, `scope` says what the statement is about.
-    `rests[i]` is what `laws[i]` lacks to 1, of runs that were not followed: their outputs may be any. `endless` says
-    that outputs may hold a `Tail`.
+    both orders count. `paths` is the number of runs behind the laws, `scope` says what the statement is about. Where a
+    law has `Lost` outputs, of runs that were not followed, they may be any: no lower end is known then.
 
     >>> third = Fraction(1, 4)
     >>> coin = FiniteLosses.of([0, 1], [(0, 1)], [{0: 1 - third, 1: third}, {0: third, 1: 1 - third}])
@@ -66,77 +67,71 @@ class FiniteLosses:
     worst: Worst
     paths: int = 0
     scope: str = "all pairs listed, all outputs"
-    rests: tuple[Fraction, ...] = ()
-    endless: bool = False
 
     @classmethod
     def of(
-        cls,
-        domain: Sequence[Any],
-        pairs: "Sequence[Places]",
-        laws: Sequence[Law],
-        paths: int = 0,
-        scope: str = "",
-        *,
-        endless: bool = False,
+        cls, domain: Sequence[Any], pairs: "Sequence[Places]", laws: Sequence[Law], paths: int = 0, scope: str = ""
     ) -> "FiniteLosses":
         """The losses of laws that are known. Raises `InvalidSpec` where one is no law, or there is no pair."""
-        rests = tuple(Fraction(1) - sum(law.values()) for law in laws)
         for place, law in enumerate(laws):
-            if not 0 <= rests[place] <= int(endless) or min(law.values()) < 0:
+            if sum(law.values()) != 1 or min(law.values()) < 0:
                 raise InvalidSpec(f"law {place} must have probabilities that sum to 1, got {sum(law.values())}")
         if not pairs or not all(0 <= place < len(laws) == len(domain) for pair in pairs for place in pair):
             raise InvalidSpec("pairs must be places of two datasets of the domain, and there must be one at least")
-        together = in_pairs(laws, _both_ways(pairs), endless=endless)
-        of_pairs = [_worst(i, j, atoms, rests[j]) for i, j, atoms in together]
+        followed = [{output: p for output, p in law.items() if type(output) is not Lost} for law in laws]
+        of_pairs = [Worst(i, j, *atoms[max(atoms)]) for i, j, atoms in in_pairs(followed, _both_ways(pairs))]
         # an infinite loss is above all others, and of two that are equal the likelier one
         worst = max(of_pairs, key=lambda w: (w.q == 0, w.p / w.q if w.q else Fraction(0), w.p))
         words = scope or f"{pairs_in_words(len(pairs), len(domain))}, all outputs"
-        return cls(tuple(domain), tuple(pairs), tuple(laws), worst, paths, words, rests, endless)
+        return cls(tuple(domain), tuple(pairs), tuple(laws), worst, paths, words)
 
     @property
     def epsilon(self) -> Enclosure:
         """The largest loss of any output on any pair, at delta 0; both ends infinite where it is infinite."""
-        return Enclosure(max(0.0, self.worst.loss.lower), math.inf) if any(self.rests) else self.worst.loss
+        return self._known(INFINITE if self.lost else self.worst.loss)
+
+    @property
+    def lost(self) -> bool:
+        """Whether some runs were not followed."""
+        return any(type(output) is Lost for law in self.laws for output in law)
+
+    def _known(self, found: Enclosure) -> Enclosure:
+        return Enclosure(0.0, found.upper) if self.lost else found
 
     @property
     def infinite(self) -> bool:
         """Whether some output is possible on one dataset and impossible on a neighbour."""
-        return self.worst.q == 0
+        return self.worst.q == 0 and not self.lost
 
     def delta(self, epsilon: Fraction | float) -> Enclosure:
         """The least delta at an epsilon, over all pairs in both orders; epsilon is taken as the number it is."""
         value = exact(epsilon)
         if value is None or value < 0:
             raise InvalidSpec(f"epsilon must be finite and at least 0, got {epsilon!r}")
-        found = largest(hockey_stick([*atoms.values(), (self.rests[i], 0)], value) for i, _, atoms in self._in_pairs())
-        return Enclosure(0.0, found.upper) if any(self.rests) else found  # what was not followed may be anything
+        return self._known(largest(hockey_stick(atoms.values(), value) for *_, atoms in self._in_pairs()))
 
     def epsilon_at(self, delta: Fraction | float) -> Enclosure:
         """The least epsilon of at least 0 at a delta, all pairs in both orders; infinite if no epsilon is enough."""
         value = exact(delta)
         if value is None or not 0 <= value <= 1:
             raise InvalidSpec(f"delta must be a probability, got {delta!r}")
-        least, ratios = Fraction(1), list[Fraction | None]()
-        for i, j, atoms in self._in_pairs():
-            steps = steps_of(atoms)
-            ratios.append(ratio_at([(self.rests[i], Fraction(0)), *steps], value))
-            ratio = ratio_at(steps, value, self.rests[j])
+        worst = Fraction(1)
+        for *_, atoms in self._in_pairs():
+            ratio = ratio_at(steps_of(atoms), value)
             if ratio is None:
-                return INFINITE
-            least = max(least, ratio)
-        most = max([ratio for ratio in ratios if ratio is not None], default=least)
-        return Enclosure(of_log(least).lower, math.inf if None in ratios else of_log(max(least, most)).upper)
+                return self._known(INFINITE)
+            worst = max(worst, ratio)
+        return self._known(of_log(worst))
 
     def steps(self, first: int, second: int) -> list[tuple[Fraction, Fraction]]:
         """The probabilities of the outputs of one ratio under two datasets, the largest ratio first.
 
         Places in the domain. The first few together are the event that tells the first dataset best from the second.
         """
-        return next(steps_of(atoms) for *_, atoms in in_pairs(self.laws, [(first, second)], endless=self.endless))
+        return next(steps_of(atoms) for *_, atoms in in_pairs(self.laws, [(first, second)]))
 
     def _in_pairs(self) -> "Iterator[tuple[int, int, Atoms]]":
-        return in_pairs(self.laws, _both_ways(self.pairs), endless=self.endless)
+        return in_pairs(self.laws, _both_ways(self.pairs))
 
     def upper_bound(self, delta: float = 0.0) -> UpperBound:
         """The least epsilon at a delta, as an upper bound for the pairs of this domain (and a lower one)."""
@@ -162,13 +157,7 @@ def pairs_in_words(pairs: int, datasets: int) -> str:
     return f"{counted} of the {datasets:,} datasets listed"
 
 
-def side_by_side(first: Law, second: Law) -> Iterator[tuple[Fraction, Fraction]]:
-    """P and Q of every output."""
-    nothing = Fraction(0)
-    return ((first.get(output, nothing), second.get(output, nothing)) for output in {**first, **second})
-
-
-def atoms_of(both: Iterable[tuple[Fraction, Fraction]]) -> "Atoms":
+def atoms_of(both: Iterable[tuple[Fraction, Fraction]]) -> Atoms:
     """P and Q of outputs, those of one ratio p / q taken together; the ratio is infinite where q is 0."""
     atoms: Atoms = {}
     nothing = Fraction(0), Fraction(0)
@@ -180,88 +169,17 @@ def atoms_of(both: Iterable[tuple[Fraction, Fraction]]) -> "Atoms":
     return atoms
 
 
-def in_pairs(
-    laws: Sequence[Law], places: "Iterable[Places]", *, endless: bool = False
-) -> "Iterator[tuple[int, int, Atoms]]":
-    """P and Q of the outputs of each ratio, for pairs of laws; of pairs where these are the same, one is enough.
-
-    Laws of vectors with independent entries are compared entry by entry. `endless` laws may hold tails.
-    """
-    factors, known, one = [_factors(law) for law in laws], set[Hashable](), dict[Any, Any]()
-    factors = [(shape, [one.setdefault(each, each) for each in entries]) for shape, entries in factors]
-
-    def atoms(first: Law, second: Law) -> Atoms:
-        return atoms_of(side_by_side(*(TailCuts((first, second)).laws if endless else (first, second))))
-
-    for i, j in places:
-        (shape, entries), (other, others) = factors[i], factors[j]
-        if not entries or shape != other:
-            yield i, j, atoms(laws[i], laws[j])
-        elif (pairs := frozenset(Counter(zip(entries, others, strict=True)).items())) not in known:
-            known.add(pairs)
-            both = [(Fraction(1), Fraction(1))]
-            for (p, q), count in pairs:
-                entry = [*atoms(dict(p), dict(q)).values()]
-                for _ in range(count):
-                    both = [*atoms_of((a * c, b * d) for (a, b), (c, d) in product(both, entry)).values()]
-            yield i, j, atoms_of(both)
-
-
-def _factors(law: Law) -> tuple[Hashable, list[frozenset[tuple[Hashable, Fraction]]]]:
-    """The shape of a law's outputs and the laws of their entries, if these are independent; else none."""
-    shape, first = _vector(next(iter(law)))
-    size, weights = math.lcm(*(p.denominator for p in law.values())), dict[tuple[Hashable, ...], int]()
-    for output, p in law.items():
-        other, entries = _vector(output)
-        if other != shape or len(entries) != len(first):
-            return None, []
-        weights[entries] = p.numerator * (size // p.denominator)
-    marginals = [Counter[Hashable]() for _ in first]
-    for entries, weight in weights.items():
-        for marginal, entry in zip(marginals, entries, strict=True):
-            marginal[entry] += weight
-    for entries, weight in weights.items():
-        alone = math.prod(marginal[entry] for marginal, entry in zip(marginals, entries, strict=True))
-        if weight * size ** len(first) != alone * size:
-            return None, []
-    return (shape, len(first)), [frozenset((e, Fraction(n, size)) for e, n in each.items()) for each in marginals]
-
-
-def _vector(form: Any) -> tuple[Hashable, tuple[Hashable, ...]]:
-    """The entries of an output that has some, and all else that there is of it."""
-    if type(form) is tuple:
-        return tuple, form
-    if type(form) is not Shaped:
-        return form, ()
-    content: Any = form.content
-    if form.kind is np.ndarray and type(content[2]) is bytes:
-        dtype, shape, held = content
-        size = max(1, len(held) // max(1, math.prod(shape)))
-        return (np.ndarray, dtype, shape), tuple(held[at : at + size] for at in range(0, len(held), size))
-    within, entries = _vector(content)
-    return (form.kind, within), entries
-
-
-def steps_of(atoms: "Atoms") -> list[tuple[Fraction, Fraction]]:
+def steps_of(atoms: Atoms) -> list[tuple[Fraction, Fraction]]:
     """P and Q of the outputs of one ratio, the largest first."""
     return [atoms[ratio] for ratio in sorted(atoms, reverse=True)]
 
 
-def _worst(i: int, j: int, atoms: "Atoms", rest: Fraction) -> Worst:
-    """The outputs of the largest ratio of two laws; of the likely ones where q may be larger by a rest."""
-    p, q = atoms[max(atoms)] if not rest else max(atoms.values(), key=lambda both: both[0] / (both[1] + rest))
-    return Worst(i, j, p, q + rest)
-
-
-def ratio_at(
-    steps: Iterable[tuple[Fraction, Fraction]], delta: Fraction, rest: Fraction = Fraction(0)
-) -> Fraction | None:
+def ratio_at(steps: Iterable[tuple[Fraction, Fraction]], delta: Fraction) -> Fraction | None:
     """The least e^epsilon with P(S) <= e^epsilon Q(S) + delta for all S, at least 0; None if no epsilon is enough.
 
     `steps` are P and Q of the outputs of one ratio, the largest first: the hardest events hold those above some ratio.
-    Q(S) counts as larger by a rest.
     """
-    p, q, most = Fraction(0), rest, Fraction(0)
+    p = q = most = Fraction(0)
     for more_p, more_q in steps:
         p, q = p + more_p, q + more_q
         if p > delta:
@@ -269,6 +187,123 @@ def ratio_at(
                 return None
             most = max(most, (p - delta) / q)
     return most
+
+
+# --- laws side by side: part by part where parts are independent, and tails cut so that two can be compared -----------
+
+
+def in_pairs(laws: Sequence[Law], places: "Iterable[Places]") -> "Iterator[tuple[int, int, Atoms]]":
+    """P and Q of the outputs of each ratio, for pairs of laws; of pairs where these are the same, one is enough."""
+    parted, known, one = [by_leaf(law) for law in laws], set[Hashable](), dict[Any, Any]()
+    entries = [[one.setdefault(each, each) for each in found] for _, found, _ in parted]
+    for i, j in places:
+        if not entries[i] or parted[i][0] != parted[j][0]:
+            if parted[i][2] or parted[j][2]:
+                raise InvalidSpec(f"{ENDLESS} is part of an output whose parts depend on each other")
+            yield i, j, _atoms(laws[i], laws[j])
+        elif (pairs := frozenset(Counter(zip(entries[i], entries[j], strict=True)).items())) not in known:
+            known.add(pairs)
+            both = [(Fraction(1), Fraction(1))]
+            for (p, q), count in pairs:
+                part = [*_atoms(dict(p), dict(q)).values()]
+                for _ in range(count):
+                    both = [*atoms_of((a * c, b * d) for (a, b), (c, d) in product(both, part)).values()]
+            yield i, j, atoms_of(both)
+
+
+def _atoms(first: Law, second: Law) -> Atoms:
+    nothing = Fraction(0)
+    p, q = cut((first, second))
+    return atoms_of((p.get(output, nothing), q.get(output, nothing)) for output in {**p, **q})
+
+
+def by_leaf(law: Law) -> tuple[Hashable, list[frozenset[tuple[Hashable, Fraction]]], bool]:
+    """The shape of a law's outputs and the laws of their parts, if these are independent; else None and none.
+
+    And whether a number without a largest value is in a part.
+    """
+    split = {output: leaves(output) for output in law}
+    shape, first = next(iter(split.values()))
+    nested = any(type(part) is Tail for other, parts in split.values() if other is not None for part in parts)
+    if shape is None or any(other != shape for other, _ in split.values()):
+        return None, [], nested
+    size, marginals = math.lcm(*(p.denominator for p in law.values())), [Counter[Hashable]() for _ in first]
+    weights = {parts: law[output].numerator * (size // law[output].denominator) for output, (_, parts) in split.items()}
+    for parts, weight in weights.items():
+        for marginal, part in zip(marginals, parts, strict=True):
+            marginal[part] += weight
+    for parts, weight in weights.items():
+        alone = math.prod(marginal[part] for marginal, part in zip(marginals, parts, strict=True))
+        if weight * size ** len(first) != alone * size:
+            return None, [], nested
+    return shape, [frozenset((part, Fraction(n, size)) for part, n in each.items()) for each in marginals], nested
+
+
+def leaves(form: Any) -> tuple[Hashable, tuple[Hashable, ...]]:
+    """The parts of an output that have no parts, and all else that there is of it; None where it is one itself."""
+    if type(form) is tuple:
+        shapes, parts = zip(*map(leaves, form), strict=True) if form else ((), ())
+        return shapes, tuple(each for part in parts for each in part)
+    content: Any = form.content if type(form) is Shaped else None
+    if type(content) is not tuple:
+        return None, (form,)
+    if form.kind is np.ndarray and type(content[2]) is bytes:
+        dtype, shape, held = content
+        size = max(1, len(held) // max(1, math.prod(shape)))
+        return (np.ndarray, dtype, shape), tuple(held[at : at + size] for at in range(0, len(held), size))
+    within, parts = leaves(content)
+    return (form.kind, within), parts
+
+
+def cut(laws: Sequence[Law]) -> Sequence[Law]:
+    """Laws whose outputs are one or have nothing in common: a tail is cut into single numbers, and what is far out.
+
+    Where all laws agree on how their tails fall, the ratio of two is the same all along what is far out, so that what
+    is computed of these laws is right for the outputs themselves.
+    """
+    tails = [each for law in laws for each in law if type(each) is Tail]
+    if not tails:
+        return laws
+    if any(len({(each.step, each.rate) for each in tails if each.step * sign > 0}) > 1 for sign in (1, -1)):
+        raise InvalidSpec(f"{ENDLESS} falls at two rates or in two steps, which are not compared")
+    ends = [each.start for each in tails] + [each for law in laws for each in law if type(each) is int]
+    if max(ends) - min(ends) > MOST_CELLS:
+        raise InvalidSpec(f"{ENDLESS} is compared with more than {MOST_CELLS:,} others; give fewer datasets")
+    return [_cut(law, min(ends), max(ends)) for law in laws]
+
+
+def _cut(law: Law, low: int, high: int) -> Law:
+    cells = dict[Hashable, Fraction]()
+    for output, p in law.items():
+        place = output
+        if type(output) is Tail:
+            at = output.start
+            while low <= at <= high:
+                cells[at] = cells.get(at, Fraction(0)) + p * (1 - output.rate)
+                at, p = at + output.step, p * output.rate
+            place = replace(output, start=at)
+        cells[place] = cells.get(place, Fraction(0)) + p
+    return cells
+
+
+def views(law: Law) -> Iterator[View]:
+    """What there is to see of a law: where it has tails, each part of an output, and what is far out together."""
+    shape, entries, nested = by_leaf(law)
+    if not nested and not any(type(each) is Tail for each in law):
+        yield law, lambda output: output
+        return
+    for place, entry in enumerate(entries or [frozenset(law.items())]):
+        seen = dict[Hashable, Fraction]()
+        for each, p in cut([dict(entry)])[0].items():
+            kind = FAR if type(each) is Tail else each
+            seen[kind] = seen.get(kind, Fraction(0)) + p
+
+        def part(output: Hashable, place: int = place, seen: Law = seen) -> Hashable:
+            form, parts = leaves(output)
+            each = output if not entries else parts[place] if form == shape else None
+            return each if each in seen else FAR
+
+        yield seen, part
 
 
 # --- which datasets of a finite domain are neighbours, as pairs of their places -------------------------------

@@ -9,10 +9,9 @@ times a geometric number, see `tails`. States that are next to never reached are
 """
 
 import operator
-import types
 from builtins import type  # the real one: while mechanisms run there is another in its place
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -35,9 +34,9 @@ WIDE = 32  # states to go on from where no state was reached in two ways: paths 
 MOST_LOST = Fraction(1, 1 << 60)  # of a law, in states that are not followed
 ATOMS = PLAIN | NUMBERS - {Decimal}
 UNEVEN = "what it counts may grow in more than one way"
+RNG = object()  # stands for the generator
 AGAIN, EXIT = -1, -2  # how a round ends; else by the return of this number
 
-Place = tuple[types.CodeType, int]  # a loop: whose code, and the line in it
 Parts = tuple[tuple[str, Any], ...]  # values by name: their forms
 Added = tuple[int, ...]  # to counters
 
@@ -53,40 +52,23 @@ class RoundEnd(NamedTuple):
 Row = dict[RoundEnd, Fraction]
 
 
-@dataclass(frozen=True, slots=True)
-class EndLaw:
-    """Of a loop: how it ends, with the weights; beside that counters grow by `grows` again and again, at this rate."""
-
-    ends: list[RoundEnd]
-    weights: Weights
-    grows: Added
-    rate: Fraction
-
-    @property
-    def endless(self) -> bool:
-        """Whether there is no last round, or some were not followed."""
-        return bool(self.weights[-1] or self.rate)
-
-
 @dataclass
 class Sampler:
     """A loop: it reads names that are `fixed`, and those of its `state` before it writes them; `kept` are read after.
 
-    To `counters` it only adds. `code` is one round, as a function of those names that have a value; `others` are names
-    that are not its function's, each with what it means now, by a function, and what it meant. `unfit` is told why it
-    is no sampler.
+    To `counters` it only adds. `code` is one round, as a function of those names that have a value. `unfit` is told
+    why it is no sampler.
     """
 
-    place: Place
+    place: str
     fixed: set[str]
     state: set[str]
     counters: set[str]
     kept: set[str]
     code: Callable[[tuple[str, ...]], Callable[..., tuple[int, dict[str, Any]]]]
-    others: Sequence[tuple[Callable[[], Any], Any]]
-    unfit: dict[Place, str]
-    laws: dict[Hashable, EndLaw | None] = field(default_factory=dict)
-    values: dict[Hashable, Any] = field(default_factory=lambda: {FACE: FACE})
+    unfit: dict[str, str]
+    laws: dict[Hashable, tuple[list[tuple[int, Parts]], Weights] | None] = field(default_factory=dict)
+    values: dict[Hashable, Any] = field(default_factory=lambda: {RNG: RNG})
     idealised: bool = False
 
     def end(self, given: Mapping[str, Any]) -> tuple[int, dict[str, Any]] | None:
@@ -101,14 +83,12 @@ class Sampler:
         except OutOfTime:
             raise
         except DpAuditError as error:
-            self.unfit[self.place] = not_summed(self.place, error)
+            self.unfit[self.place] = str(error)
             return None
 
-    def _end(
-        self, source: StandIn, begun: Mapping[str, Any], counted: list[str]
-    ) -> tuple[int, dict[str, Any]] | None:
+    def _end(self, source: StandIn, begun: Mapping[str, Any], counted: list[str]) -> tuple[int, dict[str, Any]] | None:
         parts = tuple((name, self._form(value)) for name, value in begun.items() if name not in counted)
-        key = tuple(counted), parts, *np.geterr().values(), *(self._same(now(), then) for now, then in self.others)
+        key = tuple(counted), parts, *np.geterr().values()
         if key not in self.laws:
             self.laws[key] = None  # while it is found, and where there is none
             try:
@@ -116,25 +96,18 @@ class Sampler:
             except OutOfTime:
                 raise
             except DpAuditError as error:
-                self.unfit[self.place] = not_summed(self.place, error)
+                self.unfit[self.place] = str(error)
         law = self.laws[key]
         if law is None:
             return None
+        ends, weights = law
         source.idealised = source.idealised or self.idealised
-        place = source.pick(law.weights)
-        if place == len(law.ends):
+        place = source.pick(weights)
+        if place == len(ends):
             raise source.lose()
-        end, more = law.ends[place], Geometric(source, law.rate)
-        found = {name: self._filled(source, part) for name, part in end.parts}
-        for name, added, growing in zip(counted, end.added, law.grows, strict=True):
-            found[name] = begun[name] + (Unbounded(more, added, growing) if growing else added)
-        return end.kind, found
-
-    def _same(self, now: Any, then: Any) -> Hashable:
-        """What a name means, which may be another number than before, and otherwise nothing else."""
-        if now is not then and not is_plain(now):
-            raise InvalidSpec("a name of its module means something else now")
-        return canonical(now) if is_plain(now) else None
+        kind, end = ends[place]
+        found = {name: self._filled(source, part) for name, part in end}
+        return kind, found | {name: begun[name] + found[name] for name in counted}
 
     def _form(self, value: Any, *, ends: bool = False) -> Hashable:
         """The form of a value; only one that a round `ends` with may have no largest value."""
@@ -145,7 +118,7 @@ class Sampler:
         if type(value) is Tail:
             return value
         if type(value) is FACE and not ends:
-            return FACE
+            return RNG
         if not is_plain(value):
             raise InvalidSpec(f"it uses a {type(value).__name__}: use whole numbers, floats and texts alone")
         self.values[form := canonical(value)] = value
@@ -157,8 +130,8 @@ class Sampler:
             return Unbounded(Geometric(source, part.rate), part.start, part.step)
         return tuple(self._filled(source, each) for each in part) if type(part) is tuple else self.values[part]
 
-    def _law(self, begun: dict[str, Any], counted: list[str]) -> EndLaw:
-        """How it ends from a state: that of its chain of rounds."""
+    def _law(self, begun: dict[str, Any], counted: list[str]) -> tuple[list[tuple[int, Parts]], Weights]:
+        """How it ends from a state, with what is added to counters by then, and the weights: of its chain of rounds."""
         fixed = {name: part for name, part in begun.items() if name not in self.state}
         still = (0,) * len(counted)
         first = RoundEnd(AGAIN, tuple((name, part) for name, part in begun.items() if name in self.state), still)
@@ -188,12 +161,18 @@ class Sampler:
         back, row = _apart(rows[first], first)
         leaves = 1 - back.pop(still, Fraction(0))
         grows, again = next(iter(back.items()), (still, Fraction(0)))
-        if len(back) > 1:
+        if len(back) > 1 or sum(map(bool, grows)) > 1:
             raise InvalidSpec(UNEVEN)
         weights = in_whole([p / (leaves - again) for p in row.values() if leaves != again])
         if leaves == again or weights[-1] > MOST_LOST * sum(weights):
             raise InvalidSpec("it may never end, or has too many likely ways to go on; bound its rounds")
-        return EndLaw([*row], weights, grows, again / leaves)
+        rate, ends = again / leaves, list[tuple[int, Parts]]()
+        for end in row:
+            grown = [
+                Tail(by, step, rate) if step else self._form(by) for by, step in zip(end.added, grows, strict=True)
+            ]
+            ends.append((end.kind, (*end.parts, *zip(counted, grown, strict=True))))
+        return ends, weights
 
     def _round(self, begun: Mapping[str, Any], counted: list[str]) -> Row:
         """How one round ends from a state."""
@@ -201,7 +180,7 @@ class Sampler:
 
         def once(_: None, rng: Any) -> int:
             given = [self._filled(choices, part) for part in begun.values()]
-            kind, found = code(*(rng if each is FACE else each for each in given), *(0 for _ in counted))
+            kind, found = code(*(rng if each is RNG else each for each in given), *(0 for _ in counted))
             names = {*found} & (self.state if kind == AGAIN else self.kept)
             parts = tuple((name, self._form(found[name], ends=True)) for name in sorted(names.difference(counted)))
             added = tuple(found[name] if name in names else 0 for name in counted)
@@ -220,11 +199,6 @@ def _apart(row: Row, here: RoundEnd) -> tuple[dict[Added, Fraction], Row]:
     """The ways back to a state, by what is added on them, and the others."""
     back = {end.added: p for end, p in row.items() if end[:2] == here[:2]}
     return back, {end: p for end, p in row.items() if end[:2] != here[:2]}
-
-
-def not_summed(place: Place, why: object) -> str:
-    """What is said of a loop that is no sampler."""
-    return f"the loop in line {place[1]} of {place[0].co_name} cannot be summed up: {why}"
 
 
 def is_plain(value: Any) -> bool:

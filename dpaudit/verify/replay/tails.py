@@ -26,6 +26,26 @@ ENDLESS = "a number of a loop without end"
 REALS = (int, bool, float, Fraction)
 
 
+def in_whole(shares: Sequence[Fraction], *, exactly: bool = False) -> Weights:
+    """Shares of a whole as whole weights, and the weight of what is missing.
+
+    Not `exactly`, they are rounded down where something is missing or they are long.
+
+    >>> in_whole([Fraction(1, 2), Fraction(1, 2)]), in_whole([Fraction(2, 3), Fraction(2, 9)], exactly=True)
+    ((1, 1, 0), (6, 2, 1))
+    """
+    size = math.lcm(*(share.denominator for share in shares))
+    size = size if exactly or sum(shares) == 1 and size.bit_length() < MOST_STEPS else FINE
+    weights = [share.numerator * size // share.denominator for share in shares]
+    return (*weights, size - sum(weights))
+
+
+@lru_cache(maxsize=256)
+def _powers(rate: Fraction, steps: int, exactly: bool) -> Weights:
+    """The weights of k = 0, 1, ... steps - 1 and of all beyond."""
+    return in_whole([(1 - rate) * rate**k for k in range(steps)], exactly=exactly)
+
+
 class Geometric:
     """The law behind numbers, of k >= `low`; `value` is k once that is known. `used` once no other use is right."""
 
@@ -34,59 +54,36 @@ class Geometric:
         self.value: int | None = None
 
     def below(self, cut: int) -> bool:
-        """Whether k < cut, of a k that is not known yet; where it is, it is known then."""
-        if cut > self.low:
-            self._split(cut - self.low, exact=True)
-        return self.value is not None
+        """Whether k < cut."""
+        if self.value is None and cut > self.low:
+            self._split(cut - self.low, exactly=True)
+        return self.value is not None and self.value < cut
 
     def known(self) -> int:
         """k itself, one value after the other."""
         if self.value is None:
-            self._split(math.ceil(math.log(RARE) / math.log(self.rate)), exact=False)
+            self._split(math.ceil(math.log(RARE) / math.log(self.rate)), exactly=False)
         if self.value is None:
             raise self.source.lose()
         return self.value
 
-    def _split(self, steps: int, *, exact: bool) -> None:
-        self.once()
+    def _split(self, steps: int, *, exactly: bool) -> None:
+        self.use()
         if steps > MOST_STEPS:
             raise self.source.refuse(f"{ENDLESS} has more than {MOST_STEPS:,} values to look at one by one")
-        place = self.source.pick(_powers(self.rate, steps, exact))
+        place = self.source.pick(_powers(self.rate, steps, exactly))
         self.value, self.low = (self.low + place, self.low) if place < steps else (None, self.low + steps)
 
-    def once(self, *, last: bool = False) -> None:
+    def use(self, *, last: bool = False) -> None:
         """Raises where the law has become part of a sum, or of the output; with `last` it does so now."""
         if self.used:
             raise self.source.refuse(f"{ENDLESS} is used twice, in a sum or the output and beside it")
         self.used = last
 
 
-def in_whole(shares: Sequence[Fraction], *, exact: bool = False) -> Weights:
-    """Shares of a whole as whole weights, and the weight of what is missing.
-
-    Not `exact`, they are rounded down where something is missing or they are long.
-
-    >>> in_whole([Fraction(1, 2), Fraction(1, 2)]), in_whole([Fraction(2, 3), Fraction(2, 9)], exact=True)
-    ((1, 1, 0), (6, 2, 1))
-    """
-    size = math.lcm(*(share.denominator for share in shares))
-    size = size if exact or sum(shares) == 1 and size.bit_length() < MOST_STEPS else FINE
-    weights = [share.numerator * size // share.denominator for share in shares]
-    return (*weights, size - sum(weights))
-
-
-@lru_cache(maxsize=256)
-def _powers(rate: Fraction, steps: int, exact: bool) -> Weights:
-    """The weights of k = 0, 1, ... steps - 1 and of all beyond."""
-    return in_whole([(1 - rate) * rate**k for k in range(steps)], exact=exact)
-
-
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """In an output, a number without a largest value: start, start + step, ... each `rate` times as likely as the last.
-
-    Such outputs are compared once they are cut, see `TailCuts`.
-    """
+    """In an output, a number without a largest value: start, start + step, ..., each less likely by the `rate`."""
 
     start: int
     step: int
@@ -110,7 +107,7 @@ class Unbounded:
         """Its place in an output."""
         if self.law.value is not None:
             return self.known()
-        self.law.once(last=True)
+        self.law.use(last=True)
         return Tail(self.offset + self.step * self.law.low, self.step, self.law.rate)
 
     def __add__(self, other: Any) -> Any:
@@ -127,15 +124,13 @@ class Unbounded:
 
     def _less(self, other: "Unbounded") -> "Unbounded":
         """The sum where steps are step and -step: the difference is geometric from 0 up, or from -1 down."""
-        self.law.once(last=True)
-        other.law.once(last=True)
+        self.law.use(last=True)
+        other.law.use(last=True)
         source, up, down = self.law.source, self.law.rate, other.law.rate
         start = self.offset + other.offset + self.step * (self.law.low - other.law.low)
-        place = source.pick(in_whole([(1 - down) / (1 - up * down), down * (1 - up) / (1 - up * down)]))
-        if place == 2:
-            raise source.lose()
-        ways = (up, start, self.step), (down, start - self.step, -self.step)
-        return Unbounded(Geometric(source, ways[place][0]), *ways[place][1:])
+        if source.pick(in_whole([(1 - down) / (1 - up * down), down * (1 - up) / (1 - up * down)], exactly=True)) == 0:
+            return Unbounded(Geometric(source, up), start, self.step)
+        return Unbounded(Geometric(source, down), start - self.step, -self.step)
 
     def __mul__(self, other: Any) -> Any:
         if type(other) not in (int, bool):
@@ -166,8 +161,9 @@ class Unbounded:
         return np.array(self.known(), dtype)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        known = [each.known() if type(each) is Unbounded else each for each in inputs]
-        return getattr(ufunc, method)(*known, **options)
+        return getattr(ufunc, method)(
+            *(each.known() if type(each) is Unbounded else each for each in inputs), **options
+        )
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.known(), name)
@@ -180,7 +176,7 @@ def _comparison(compare: Callable[[Any, Any], Any], inclusive: bool, turned: boo
     """How it is compared: with `inclusive`, at most the other number, else below it; `turned` where that is denied."""
 
     def method(self: Unbounded, other: Any) -> Any:
-        number = exact(other) if type(other) in REALS and self.law.value is None else None
+        number = exact(other) if type(other) in REALS else None
         if number is None:
             return compare(self.known(), other)
         steps = (number - self.offset) / self.step

@@ -4,7 +4,7 @@ import copy
 import math
 from builtins import type  # the real one: while mechanisms run there is another in its place
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -18,6 +18,7 @@ from dpaudit.verify.replay.choices import DIFFERS, Again, Choices, Draws, PastRu
 
 Call = Callable[[Any, Any], Any]
 Law = Mapping[Hashable, Fraction]
+View = tuple[Law, Callable[[Hashable], Hashable]]
 
 MOST_KEPT = 2048  # runs that are made again, at regular intervals; less than twice as many are stored
 MOST_KEPT_DRAWS = 250_000  # of these runs together, likewise: the memory that they take
@@ -28,16 +29,16 @@ ROOM = "dpaudit.verify.replay"
 STAND_INS = ["'Choices'", "'Again'", "Choices.", "Again.", "Draws."]
 for _name in ("Uniform", "Unbounded"):
     STAND_INS += [f"'{_name}'", f"type {_name}", f"from {_name}"]
-LOST = object()  # stands where the output of a run would that is not followed
 ATOMS = (int, float, bool, str, bytes, complex, type(None), Fraction, np.number)
+
+
+class Lost:
+    """The output of runs on one dataset that were not followed to their end: it may be any."""
 
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """The law of the output on one dataset, the number of paths behind it, and runs that are to be made again.
-
-    What it lacks to 1 are runs that were not followed to their end.
-    """
+    """The law of the output on one dataset, the number of paths behind it, and runs that are to be made again."""
 
     law: Law
     paths: int
@@ -50,7 +51,7 @@ def walk_paths(call: Call, data: Any, choices: Choices, left: int) -> Walked:
     totals: dict[int, dict[Hashable, int]] = {}
     records: list[PastRun] = []
     of_failures: dict[Hashable, PastRun] = {}
-    paths, stride, draws = 0, 1, 0
+    paths, stride, draws, lost = 0, 1, 0, Lost()
     while True:
         left_s()
         if paths >= left:
@@ -63,7 +64,7 @@ def walk_paths(call: Call, data: Any, choices: Choices, left: int) -> Walked:
         choices.begin()
         output = outcome(call, fresh(), choices.face, choices)
         choices.end()
-        output = LOST if choices.is_lost else output
+        output = lost if choices.is_lost else output
         numerator, denominator = choices.mass()
         total = totals.setdefault(denominator, {})
         total[output] = total.get(output, 0) + numerator
@@ -94,27 +95,27 @@ def confirm(call: Call, data: Any, records: tuple[PastRun, ...]) -> None:
                 raise UnsoundAudit(DIFFERS)
 
 
-def confirm_with(
-    rng: Any, call: Call, data: Any, law: Law, runs: int, of: Callable[[Hashable], Hashable] | None = None
-) -> None:
+def confirm_with(rng: Any, call: Call, data: Any, views: Iterable[View], runs: int) -> None:
     """Makes runs with a true generator; raises `UnsoundAudit` where their outputs are not those of the law.
 
-    `of` gives the output of the law that one of a run is part of.
-
-    By Chernoff's bound a run of such a frequency has a probability below 1e-12.
+    `views` are laws of what is seen of an output, and what that is. By Chernoff's bound a run of such a frequency has
+    a probability below 1e-12.
     """
     fresh = copier(data)
-    counts = Counter[Hashable]()
+    outputs = Counter[Hashable]()
     for _ in range(runs):
         left_s()
-        output = outcome(call, fresh(), rng)
-        counts[of(output) if of else output] += 1
-    if not counts.keys() <= law.keys():
-        raise UnsoundAudit(DIFFERS)
-    for output, p in law.items():
-        share = counts[output] / runs
-        if runs * (_term(share, p) + _term(1.0 - share, 1 - p)) > FAR:
+        outputs[outcome(call, fresh(), rng)] += 1
+    for law, seen in views:
+        counts = Counter[Hashable]()
+        for output, count in outputs.items():
+            counts[seen(output)] += count
+        if not counts.keys() <= law.keys():
             raise UnsoundAudit(DIFFERS)
+        for output, p in law.items():
+            share = counts[output] / runs
+            if runs * (_term(share, p) + _term(1.0 - share, 1 - p)) > FAR:
+                raise UnsoundAudit(DIFFERS)
 
 
 def _term(share: float, p: Fraction) -> float:
@@ -132,7 +133,7 @@ def outcome(call: Call, data: Any, rng: Any, source: Draws | None = None) -> Has
         raise
     except BaseException as error:
         if source is not None and source.is_lost:
-            return LOST
+            return None
         if source is not None and source.error is None and _of_ours(error):
             text = " ".join(str(error).split())[:MOST_TEXT]
             raise InvalidSpec(f"the stand-in for rng cannot do what the mechanism asks of it: {text}") from None
@@ -174,12 +175,11 @@ def _is_fixed(data: Any) -> bool:
 
 
 def _law(totals: Mapping[int, Mapping[Hashable, int]]) -> Law:
-    law: dict[Hashable, Fraction] = {LOST: Fraction(0)}
+    law: dict[Hashable, Fraction] = {}
     for denominator, numerators in totals.items():
         for output, numerator in numerators.items():
             share = Fraction(numerator, denominator)
             law[output] = law[output] + share if output in law else share
     if sum(law.values()) != 1:
         raise UnsoundAudit("the probabilities of all paths do not add up to 1: a run made choices of another run")
-    del law[LOST]
     return law

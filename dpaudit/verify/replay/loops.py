@@ -66,12 +66,14 @@ class Samplers:
     def _made(self, source: ReadSource) -> Any:
         """The function in a module of its own, in which names mean for ever what they mean now."""
         tree = ast.parse(source.text)
+        if not any(isinstance(part, ast.While) for part in ast.walk(tree)):
+            return self.function
         functions = [each for each in tree.body if isinstance(each, ast.FunctionDef)]
         known = {*WORDS_OF_PYTHON - REACHING, *source.functions, *source.constants, *source.modules}
         for each in functions:
             if others := sorted(name for name in free_names(each) if name not in known or name[0] == "_"):
                 raise InvalidSpec(f"{', '.join(others)} may change what names mean")
-            for part in ast.walk(each):
+            for part in [part for statement in each.body for part in ast.walk(statement)]:
                 if isinstance(part, REBINDING) or isinstance(part, ast.Attribute) and part.attr[0] == "_":
                     raise InvalidSpec(f"`{ast.unparse(part)}` may change what names mean")
                 if isinstance(part, ast.Compare) and not all(map(_by_value, part.ops, part.comparators)):
@@ -131,8 +133,8 @@ class _Loops(ast.NodeTransformer):
             self.samplers.run([made])
             return self.samplers.space.pop("__turn__")  # type: ignore[no-any-return]
 
-        counters = _counters(inside) & state
-        sampler = Sampler(place, names - stored, state, counters, kept, code, self.samplers.unfit)
+        counter = next(iter(sorted(_counters(inside) & state)), "")
+        sampler = Sampler(place, names - stored, state, counter, kept, code, self.samplers.unfit)
         self.samplers.loops.append(sampler)
         made: list[Any] = ast.parse(DRAW.format(len(self.samplers.loops) - 1)).body
         made[1].body = [node]

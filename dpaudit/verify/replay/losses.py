@@ -198,9 +198,7 @@ def in_pairs(laws: Sequence[Law], places: "Iterable[Places]") -> "Iterator[tuple
     entries = [[one.setdefault(each, each) for each in found] for _, found, _ in parted]
     for i, j in places:
         if not entries[i] or parted[i][0] != parted[j][0]:
-            if parted[i][2] or parted[j][2]:
-                raise InvalidSpec(f"{ENDLESS} is part of an output whose parts depend on each other")
-            yield i, j, _atoms(laws[i], laws[j])
+            yield i, j, _atoms(*(_alone(laws[place], parted[place][2]) for place in (i, j)))
         elif (pairs := frozenset(Counter(zip(entries[i], entries[j], strict=True)).items())) not in known:
             known.add(pairs)
             both = [(Fraction(1), Fraction(1))]
@@ -209,6 +207,13 @@ def in_pairs(laws: Sequence[Law], places: "Iterable[Places]") -> "Iterator[tuple
                 for _ in range(count):
                     both = [*atoms_of((a * c, b * d) for (a, b), (c, d) in product(both, part)).values()]
             yield i, j, atoms_of(both)
+
+
+def _alone(law: Law, nested: bool) -> Law:
+    """A law whose outputs are not looked into."""
+    if nested:
+        raise InvalidSpec(f"{ENDLESS} is part of an output whose parts depend on each other")
+    return law
 
 
 def _atoms(first: Law, second: Law) -> Atoms:
@@ -292,7 +297,7 @@ def views(law: Law) -> Iterator[View]:
     if not nested and not any(type(each) is Tail for each in law):
         yield law, lambda output: output
         return
-    for place, entry in enumerate(entries or [frozenset(law.items())]):
+    for place, entry in enumerate(entries or [_alone(law, nested)]):
         seen = dict[Hashable, Fraction]()
         for each, p in cut([dict(entry)])[0].items():
             kind = FAR if type(each) is Tail else each

@@ -8,7 +8,6 @@ only adds constants, is no part of the state: where the first state comes back w
 times a geometric number, see `tails`. States that are next to never reached are not followed.
 """
 
-import operator
 from builtins import type  # the real one: while mechanisms run there is another in its place
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping
@@ -33,20 +32,19 @@ MOST_STATES = 20_000  # of a loop
 WIDE = 32  # states to go on from where no state was reached in two ways: paths are as few
 MOST_LOST = Fraction(1, 1 << 60)  # of a law, in states that are not followed
 ATOMS = PLAIN | NUMBERS - {Decimal}
-UNEVEN = "what it counts may grow in more than one way"
 RNG = object()  # stands for the generator
 AGAIN, EXIT = -1, -2  # how a round ends; else by the return of this number
 
 Parts = tuple[tuple[str, Any], ...]  # values by name: their forms
-Added = tuple[int, ...]  # to counters
+Ends = tuple[list[tuple[int, Parts]], Weights]  # how a loop ends, and how likely
 
 
 class RoundEnd(NamedTuple):
-    """How a round ends: with which values, and what is added to each counter by then."""
+    """How a round ends: with which values, and what is added to the counter by then."""
 
     kind: int
     parts: Parts
-    added: Added
+    added: int
 
 
 Row = dict[RoundEnd, Fraction]
@@ -56,18 +54,18 @@ Row = dict[RoundEnd, Fraction]
 class Sampler:
     """A loop: it reads names that are `fixed`, and those of its `state` before it writes them; `kept` are read after.
 
-    To `counters` it only adds. `code` is one round, as a function of those names that have a value. `unfit` is told
+    To a `counter` it only adds. `code` is one round, as a function of those names that have a value. `unfit` is told
     why it is no sampler.
     """
 
     place: str
     fixed: set[str]
     state: set[str]
-    counters: set[str]
+    counter: str
     kept: set[str]
     code: Callable[[tuple[str, ...]], Callable[..., tuple[int, dict[str, Any]]]]
     unfit: dict[str, str]
-    laws: dict[Hashable, tuple[list[tuple[int, Parts]], Weights] | None] = field(default_factory=dict)
+    laws: dict[Hashable, Ends | str] = field(default_factory=dict)
     values: dict[Hashable, Any] = field(default_factory=lambda: {RNG: RNG})
     idealised: bool = False
 
@@ -75,39 +73,41 @@ class Sampler:
         """How it ends, and the values of names then; None where it is to be run as it stands."""
         begun = {name: given[name] for name in sorted(self.fixed | self.state) if name in given}
         source = next((BEHIND.__get__(each) for each in begun.values() if type(each) is FACE), None)
-        counted = [name for name in begun if name in self.counters and type(begun[name]) in (int, Unbounded)]
         try:
-            if source is None:
-                raise InvalidSpec("it draws from no generator that it is given")
-            return self._end(source, begun, counted) or (self._end(source, begun, []) if counted else None)
+            return None if source is None else self._drawn(source, begun)
         except OutOfTime:
             raise
         except DpAuditError as error:
             self.unfit[self.place] = str(error)
             return None
 
-    def _end(self, source: StandIn, begun: Mapping[str, Any], counted: list[str]) -> tuple[int, dict[str, Any]] | None:
-        parts = tuple((name, self._form(value)) for name, value in begun.items() if name not in counted)
-        key = tuple(counted), parts, *np.geterr().values()
+    def _drawn(self, source: StandIn, begun: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+        law: Ends | str = ""
+        for counter in (self.counter, "") if type(begun.get(self.counter)) in (int, Unbounded) else ("",):
+            parts = {name: self._form(value) for name, value in begun.items() if name != counter}
+            law = self._law_of((counter, *parts.items(), *np.geterr().values()), parts, counter)
+            if not isinstance(law, str):
+                ends, weights = law
+                source.idealised = source.idealised or self.idealised
+                place = source.pick(weights)
+                if place == len(ends):
+                    raise source.lose()
+                kind, end = ends[place]
+                found = {name: self._filled(source, part) for name, part in end}
+                return kind, found | ({counter: begun[counter] + found[counter]} if counter else {})
+        raise InvalidSpec(law)
+
+    def _law_of(self, key: Hashable, begun: dict[str, Any], counter: str) -> Ends | str:
+        """The law of how it ends, or why there is none."""
         if key not in self.laws:
-            self.laws[key] = None  # while it is found, and where there is none
+            self.laws[key] = "it calls itself"  # while the law is found
             try:
-                self.laws[key] = self._law(dict(parts), counted)
+                self.laws[key] = self._law(begun, counter)
             except OutOfTime:
                 raise
             except DpAuditError as error:
-                self.unfit[self.place] = str(error)
-        law = self.laws[key]
-        if law is None:
-            return None
-        ends, weights = law
-        source.idealised = source.idealised or self.idealised
-        place = source.pick(weights)
-        if place == len(ends):
-            raise source.lose()
-        kind, end = ends[place]
-        found = {name: self._filled(source, part) for name, part in end}
-        return kind, found | {name: begun[name] + found[name] for name in counted}
+                self.laws[key] = str(error)
+        return self.laws[key]
 
     def _form(self, value: Any, *, ends: bool = False) -> Hashable:
         """The form of a value; only one that a round `ends` with may have no largest value."""
@@ -130,60 +130,52 @@ class Sampler:
             return Unbounded(Geometric(source, part.rate), part.start, part.step)
         return tuple(self._filled(source, each) for each in part) if type(part) is tuple else self.values[part]
 
-    def _law(self, begun: dict[str, Any], counted: list[str]) -> tuple[list[tuple[int, Parts]], Weights]:
-        """How it ends from a state, with what is added to counters by then, and the weights: of its chain of rounds."""
+    def _law(self, begun: dict[str, Any], counter: str) -> Ends:
+        """How it ends from a state, with what is added to the counter by then: of its chain of rounds."""
         fixed = {name: part for name, part in begun.items() if name not in self.state}
-        still = (0,) * len(counted)
-        first = RoundEnd(AGAIN, tuple((name, part) for name, part in begun.items() if name in self.state), still)
+        first = RoundEnd(AGAIN, tuple((name, part) for name, part in begun.items() if name in self.state), 0)
         likely, waiting, rows = {first: 1.0}, [first], dict[RoundEnd, Row]()
         before, met = defaultdict[RoundEnd, dict[RoundEnd, None]](dict), False
         for here in waiting:
             if len(rows) > MOST_STATES or not met and len(waiting) - len(rows) > WIDE:
                 raise InvalidSpec(f"its rounds begin in more than {MOST_STATES:,} states, or no two ways meet")
-            rows[here] = self._round({**fixed, **dict(here.parts)}, counted) if likely[here] > RARE else {}
-            for state, p in [(end._replace(added=still), p) for end, p in rows[here].items() if end.kind == AGAIN]:
+            rows[here] = self._round({**fixed, **dict(here.parts)}, counter) if likely[here] > RARE else {}
+            for state, p in [(end._replace(added=0), p) for end, p in rows[here].items() if end.kind == AGAIN]:
                 met = met or state in likely
                 waiting += [] if state in likely else [state]
                 likely[state] = max(likely.get(state, 0.0), likely[here] * float(p))
                 before[state][here] = None
-        for here in waiting[1:]:  # it is left out: who comes to it goes on as it does
+        for here in reversed(waiting):  # it is left out, but the first: who comes to it goes on as it does
             back, row = _apart(rows.pop(here), here)
-            if back.keys() - {still}:
-                raise InvalidSpec(UNEVEN)
-            stays = back.get(still, Fraction(0))
+            leaves, rate, step = 1 - back.pop(0, Fraction(0)), Fraction(0), 0
+            if here is first and len(back) == 1:
+                ((step, rate),) = back.items()
+            elif back:
+                raise InvalidSpec(f"{counter} may grow in more than one way")
+            row = {end: p / (leaves - rate) for end, p in row.items() if leaves != rate}
             for other in [each for each in before[here] if each in rows]:
-                moves, rest = _apart(rows[other], here)
-                for (added, p), (end, q) in product(moves.items(), row.items() if stays != 1 else ()):
-                    end = end._replace(added=tuple(map(operator.add, added, end.added)))
-                    rest[end] = rest.get(end, Fraction(0)) + p * q / (1 - stays)
-                    before[end._replace(added=still)][other] = None
-                rows[other] = rest
-        back, row = _apart(rows[first], first)
-        leaves = 1 - back.pop(still, Fraction(0))
-        grows, again = next(iter(back.items()), (still, Fraction(0)))
-        if len(back) > 1 or sum(map(bool, grows)) > 1:
-            raise InvalidSpec(UNEVEN)
-        weights = in_whole([p / (leaves - again) for p in row.values() if leaves != again])
-        if leaves == again or weights[-1] > MOST_LOST * sum(weights):
+                moves, rows[other] = _apart(rows[other], here)
+                for (added, p), (end, q) in product(moves.items(), row.items()):
+                    end = end._replace(added=added + end.added)
+                    rows[other][end] = rows[other].get(end, Fraction(0)) + p * q
+                    before[end._replace(added=0)][other] = None
+        weights = in_whole([*row.values()])
+        if not row or weights[-1] > MOST_LOST * sum(weights):
             raise InvalidSpec("it may never end, or has too many likely ways to go on; bound its rounds")
-        rate, ends = again / leaves, list[tuple[int, Parts]]()
-        for end in row:
-            grown = [
-                Tail(by, step, rate) if step else self._form(by) for by, step in zip(end.added, grows, strict=True)
-            ]
-            ends.append((end.kind, (*end.parts, *zip(counted, grown, strict=True))))
-        return ends, weights
+        grown = {end: Tail(end.added, step, rate / leaves) if step else self._form(end.added) for end in row}
+        return [(end.kind, (*end.parts, (counter, grown[end])) if counter else end.parts) for end in row], weights
 
-    def _round(self, begun: Mapping[str, Any], counted: list[str]) -> Row:
+    def _round(self, begun: Mapping[str, Any], counter: str) -> Row:
         """How one round ends from a state."""
-        code, choices, places = self.code((*begun, *counted)), Choices(MOST_PATHS), dict[RoundEnd, int]()
+        code = self.code((*begun, counter) if counter else (*begun,))
+        choices, places = Choices(MOST_PATHS), dict[RoundEnd, int]()
 
         def once(_: None, rng: Any) -> int:
             given = [self._filled(choices, part) for part in begun.values()]
-            kind, found = code(*(rng if each is RNG else each for each in given), *(0 for _ in counted))
+            kind, found = code(*(rng if each is RNG else each for each in given), *([0] if counter else []))
             names = {*found} & (self.state if kind == AGAIN else self.kept)
-            parts = tuple((name, self._form(found[name], ends=True)) for name in sorted(names.difference(counted)))
-            added = tuple(found[name] if name in names else 0 for name in counted)
+            added = found[counter] if counter in names else 0
+            parts = tuple((name, self._form(found[name], ends=True)) for name in sorted(names - {counter}))
             return places.setdefault(RoundEnd(kind, parts, added), len(places))
 
         law = walk_paths(once, None, choices, MOST_PATHS).law
@@ -195,7 +187,7 @@ class Sampler:
         return row if sum(row.values()) == 1 else {end: Fraction(int(p * FINE), FINE) for end, p in row.items()}
 
 
-def _apart(row: Row, here: RoundEnd) -> tuple[dict[Added, Fraction], Row]:
+def _apart(row: Row, here: RoundEnd) -> tuple[dict[int, Fraction], Row]:
     """The ways back to a state, by what is added on them, and the others."""
     back = {end.added: p for end, p in row.items() if end[:2] == here[:2]}
     return back, {end: p for end, p in row.items() if end[:2] != here[:2]}

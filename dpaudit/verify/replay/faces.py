@@ -13,6 +13,7 @@ import types
 from builtins import type  # the real one: while mechanisms run there is another in its place
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -26,10 +27,10 @@ ONLY_COMPARED = (
 )
 
 
-def _as_a_double_s(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
-    """A comparison whose answer is of the type that a double's would be."""
+def _as_a_number_s(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
+    """A comparison whose answer is of the type that a number's would be."""
 
-    def method(self: "Uniform", other: Any) -> Any:
+    def method(self: "Drawn", other: Any) -> Any:
         if isinstance(other, np.ndarray):
             return _each(lambda entry: compare(self, entry), other)
         answer = compare(self, other)
@@ -41,85 +42,56 @@ def _as_a_double_s(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], 
 def _ordered(inclusive: bool, turned: bool) -> Callable[[Any, Any], Any]:
     """Whether a draw is below a number, or with `inclusive` at most it; with `turned` whether it is not."""
 
-    @_as_a_double_s
-    def compare(self: "Uniform", other: Any) -> bool:
+    @_as_a_number_s
+    def compare(self: "Drawn", other: Any) -> bool:
         if other is self or _is_nan(other):
             return other is self and inclusive != turned
-        return self._below(self._cut(other, inclusive)) != turned
+        if isinstance(other, Drawn):
+            raise self.refuse("compared with another draw")
+        number = exact(int(other) if isinstance(other, np.integer | np.bool_) else other)
+        if number is None and not isinstance(other, float):
+            raise self.refuse(f"compared with {type(other).__name__}")
+        return (other > 0.0 if number is None else self.is_below(number, inclusive)) != turned
 
-    def method(self: "Uniform", other: Any) -> Any:
-        if type(other) is float and 0.0 < other < 1.0 and not self.numpys:  # quick; times a power of two it is exact
-            scaled = other * GRID
-            return self._below(math.floor(scaled) + 1 if inclusive else math.ceil(scaled)) != turned
-        return compare(self, other)
-
-    return method
+    return compare
 
 
-class Uniform:
-    """A draw of rng.random() that has been compared with some numbers, and used in no other way.
+class Drawn:
+    """A number that was drawn and is compared with numbers, each of which cuts its law in two; and not used otherwise.
 
     `numpys` says that it stands for a number of numpy's, an entry of an array.
     """
 
-    __slots__ = ("high", "low", "numpys", "source")
+    __slots__ = ()
+    source: StandIn
+    numpys = False
 
-    def __init__(self, source: StandIn) -> None:
-        self.source = source
-        self.low, self.high, self.numpys = 0, GRID, False
-
-    def _below(self, cut: int) -> bool:
-        """Whether k < cut."""
-        if cut <= self.low:
-            return False
-        if cut >= self.high:
-            return True
-        if self.source.pick(_weights(cut - self.low, self.high - cut)) == 0:
-            self.high = cut
-            return True
-        self.low = cut
-        return False
-
-    def _cut(self, other: Any, inclusive: bool) -> int:
-        """The number of k in [0, 2^53) with k * 2^-53 below the other number, or at most it."""
-        if type(other) is Uniform:
-            raise self.refuse("compared with another draw")
-        if isinstance(other, np.integer | np.bool_):
-            other = int(other)
-        value = exact(other)
-        if value is None:
-            if isinstance(other, float):  # infinite; NaN never comes here
-                return GRID if other > 0.0 else 0
-            raise self.refuse(f"compared with {type(other).__name__}")
-        scaled = value * GRID
-        return math.floor(scaled) + 1 if inclusive else math.ceil(scaled)
+    def is_below(self, number: Fraction, inclusive: bool) -> bool:
+        """Whether it is below a number, or with `inclusive` at most it."""
+        raise NotImplementedError
 
     __lt__, __le__ = _ordered(inclusive=False, turned=False), _ordered(inclusive=True, turned=False)
     __gt__, __ge__ = _ordered(inclusive=True, turned=True), _ordered(inclusive=False, turned=True)
 
-    @_as_a_double_s
+    @_as_a_number_s
     def __eq__(self, other: Any) -> bool:
         return bool(self <= other and not self < other)
 
-    @_as_a_double_s
+    @_as_a_number_s
     def __ne__(self, other: Any) -> bool:
         return not self == other
 
     def __bool__(self) -> bool:
-        return bool(self > 0)
+        return bool(self != 0)
 
     def refuse(self, what: str) -> Exception:
         """The error for a use that cannot be replayed."""
         return self.source.refuse(ONLY_COMPARED.format(what))
 
-    @property  # type: ignore[misc]
-    def __class__(self) -> type:
-        return float  # as what it stands for
-
-    def __copy__(self) -> "Uniform":
+    def __copy__(self) -> "Drawn":
         return self
 
-    def __deepcopy__(self, memo: object) -> "Uniform":
+    def __deepcopy__(self, memo: object) -> "Drawn":
         return self
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
@@ -135,6 +107,49 @@ class Uniform:
         if name.startswith("_"):
             raise AttributeError(name)
         raise self.refuse(f".{name}")
+
+
+def _quick(inclusive: bool, turned: bool) -> Callable[[Any, Any], Any]:
+    """A comparison as above, of the usual numbers: a double times a power of two is exact."""
+    compare = _ordered(inclusive, turned)
+
+    def method(self: "Uniform", other: Any) -> Any:
+        if type(other) is float and 0.0 < other < 1.0 and not self.numpys:
+            scaled = other * GRID
+            return self.below(math.floor(scaled) + 1 if inclusive else math.ceil(scaled)) != turned
+        return compare(self, other)
+
+    return method
+
+
+class Uniform(Drawn):
+    """A draw of rng.random(): k * 2^-53 for a k from `low` to below `high`."""
+
+    __slots__ = ("high", "low", "numpys", "source")
+    __class__: Any = property(lambda self: float)  # as what it stands for
+
+    def __init__(self, source: StandIn) -> None:
+        self.source = source
+        self.low, self.high, self.numpys = 0, GRID, False
+
+    def below(self, cut: int) -> bool:
+        """Whether k < cut."""
+        if cut <= self.low:
+            return False
+        if cut >= self.high:
+            return True
+        if self.source.pick(_weights(cut - self.low, self.high - cut)) == 0:
+            self.high = cut
+            return True
+        self.low = cut
+        return False
+
+    def is_below(self, number: Fraction, inclusive: bool) -> bool:
+        scaled = number * GRID
+        return self.below(math.floor(scaled) + 1 if inclusive else math.ceil(scaled))
+
+    __lt__, __le__ = _quick(inclusive=False, turned=False), _quick(inclusive=True, turned=False)
+    __gt__, __ge__ = _quick(inclusive=True, turned=True), _quick(inclusive=False, turned=True)
 
 
 _COMPARISONS = {
@@ -163,7 +178,7 @@ def _is_nan(other: Any) -> bool:
 
 
 def _refused(name: str) -> Callable[..., NoReturn]:
-    def method(self: Uniform, *arguments: Any, **options: Any) -> NoReturn:
+    def method(self: Drawn, *arguments: Any, **options: Any) -> NoReturn:
         raise self.refuse(name)
 
     return method
@@ -173,7 +188,7 @@ _ARITHMETIC = "add sub mul matmul truediv floordiv mod divmod pow lshift rshift 
 _OTHER = "neg pos abs invert round trunc floor ceil float int complex index hash str repr format reduce_ex"
 _NAMES = f"{_ARITHMETIC} r{_ARITHMETIC.replace(' ', ' r')} {_OTHER}"
 for _name in _NAMES.split():
-    setattr(Uniform, f"__{_name}__", _refused(_name))
+    setattr(Drawn, f"__{_name}__", _refused(_name))
 
 
 def number_in(low: int, high: int, *, last: bool) -> float:

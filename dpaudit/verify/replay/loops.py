@@ -51,10 +51,11 @@ else:
 class Samplers:
     """The samplers of a function and of those that it calls, and the `function` in which each is one draw.
 
-    `unfit` says of other loops why they are none.
+    `unfit` says of other loops why they are none. Without `tails` a number that a loop counts is followed by its values.
     """
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Any, *, tails: bool = True) -> None:
+        self.tails = tails
         self.function, self.loops, self.unfit = function, list[Sampler](), dict[str, str]()
         self.space: dict[str, Any] = {"__sampler__": lambda place, found: self.loops[place].end(found)}
         if type(function) is types.FunctionType:
@@ -133,7 +134,7 @@ class _Loops(ast.NodeTransformer):
             self.samplers.run([made])
             return self.samplers.space.pop("__turn__")  # type: ignore[no-any-return]
 
-        counter = next(iter(sorted(_counters(inside) & state)), "")
+        counter = next(iter(sorted(_counters(inside) & state)), "") if self.samplers.tails else ""
         sampler = Sampler(place, names - stored, state, counter, kept, code, self.samplers.unfit)
         self.samplers.loops.append(sampler)
         made: list[Any] = ast.parse(DRAW.format(len(self.samplers.loops) - 1)).body

@@ -297,7 +297,8 @@ def views(law: Law) -> Iterator[View]:
     if not nested and not any(type(each) is Tail for each in law):
         yield law, lambda output: output
         return
-    for place, entry in enumerate(entries or [_alone(law, nested)]):
+    parts: list[Any] = [*entries] or [_alone(law, nested)]
+    for place, entry in enumerate(parts):
         seen = dict[Hashable, Fraction]()
         for each, p in cut([dict(entry)])[0].items():
             kind = FAR if type(each) is Tail else each

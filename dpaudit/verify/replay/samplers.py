@@ -24,12 +24,13 @@ from dpaudit.verify.replay.canonical import NUMBERS, PLAIN, Raised, canonical
 from dpaudit.verify.replay.choices import Choices
 from dpaudit.verify.replay.faces import BEHIND, FACE
 from dpaudit.verify.replay.source import StandIn, Weights
-from dpaudit.verify.replay.tails import FINE, RARE, Geometric, Tail, Unbounded, in_whole
+from dpaudit.verify.replay.tails import FINE, Geometric, Tail, Unbounded, in_whole
 from dpaudit.verify.replay.walk import walk_paths
 
 MOST_PATHS = 100_000  # of one round
 MOST_STATES = 20_000  # of a loop
 WIDE = 32  # states to go on from where no state was reached in two ways: paths are as few
+RARE = 2.0**-80  # how likely a state is that is not followed any further
 MOST_LOST = Fraction(1, 1 << 60)  # of a law, in states that are not followed
 ATOMS = PLAIN | NUMBERS - {Decimal}
 RNG = object()  # stands for the generator
@@ -114,7 +115,9 @@ class Sampler:
         if type(value) is tuple:
             return tuple(self._form(each, ends=ends) for each in value)
         if type(value) is Unbounded:
-            value = value.form() if ends else value.known()
+            if not ends:
+                raise value.refuse("before a loop")
+            value = value.form()
         if type(value) is Tail:
             return value
         if type(value) is FACE and not ends:

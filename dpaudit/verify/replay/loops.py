@@ -51,7 +51,7 @@ else:
 class Samplers:
     """The samplers of a function and of those that it calls, and the `function` in which each is one draw.
 
-    `unfit` says of other loops why they are none. Without `tails` a number that a loop counts is followed by its values.
+    `unfit` says of other loops why they are none. Without `tails` what a loop counts is followed by values.
     """
 
     def __init__(self, function: Any, *, tails: bool = True) -> None:

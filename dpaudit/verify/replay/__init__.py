@@ -29,7 +29,7 @@ from dpaudit.verify.replay.canonical import Raised, Shaped, canonical
 from dpaudit.verify.replay.choices import Choices
 from dpaudit.verify.replay.faces import types_as_they_seem
 from dpaudit.verify.replay.loops import Samplers
-from dpaudit.verify.replay.losses import FiniteLosses, Neighbours, Worst, adjacent, pairs_in_words, views
+from dpaudit.verify.replay.losses import FiniteLosses, Neighbours, Places, Worst, adjacent, pairs_in_words, views
 from dpaudit.verify.replay.walk import LEAST_AGAIN, Lost, Walked, confirm, confirm_with, walk_paths
 
 __all__ = ["Choices", "FiniteLosses", "Raised", "Shaped", "Worst", "canonical", "replay"]
@@ -157,17 +157,30 @@ def replay(
     pairs = adjacent(datasets, neighbours)
     most = validate.whole("most_paths", most_paths, least=1)
     mechanism = PerRun(function, dict(parameters or {}))
-    true = list[Any]()
+    try:
+        return _losses(mechanism, datasets, pairs, most, Samplers(function))
+    except InvalidSpec:
+        samplers = Samplers(function, tails=False)
+        if not samplers.loops:
+            raise
+        return _losses(mechanism, datasets, pairs, most, samplers)
+
+
+def _losses(
+    mechanism: PerRun, datasets: Sequence[Any], pairs: Sequence[Places], most: int, samplers: Samplers
+) -> FiniteLosses:
+    choices, call = Choices(most, samplers.unfit), replace(mechanism, function=samplers.function).open().call
+    true, walked = list[Any](), list[Walked]()
     with no_other_randomness(true):
         true += [np.random.default_rng(SEED + place) for place in range(len(datasets))]
-        try:
-            samplers = Samplers(function)
-            walked, idealised = _walked(mechanism, samplers, datasets, most)
-        except InvalidSpec:
-            samplers = Samplers(function, tails=False)
-            if not samplers.loops:
-                raise
-            walked, idealised = _walked(mechanism, samplers, datasets, most)
+        with types_as_they_seem():
+            for place, data in enumerate(datasets):
+                with _named(place):
+                    walked.append(walk_paths(call, data, choices, most - sum(each.paths for each in walked)))
+            choices.close()
+            for place in reversed(range(len(datasets))):
+                with _named(place):
+                    confirm(call, datasets[place], walked[place].records)
         runs = max(LEAST_AGAIN, min(4 * LEAST_AGAIN, MOST_AGAIN // len(datasets)))
         call = mechanism.open().call
         for place, rng in enumerate(true):
@@ -180,28 +193,13 @@ def replay(
         raise UnsoundAudit(f"{mechanism.name} raised {kinds} in every run, so it has no answer; call it once alone")
     at = ", ".join(f"{name}={value}" for name, value in mechanism.parameters.items())
     scope = f"{pairs_in_words(len(pairs), len(datasets))}, all outputs{f', at {at}' if at else ''}"
-    scope += (IDEAL if idealised else "") + (MESSAGES if failed else "")
-    unseen = sorted(outside(function))
+    scope += (IDEAL if choices.idealised else "") + (MESSAGES if failed else "")
+    unseen = sorted(outside(mechanism.function))
     scope += f", if nothing is drawn, kept or told by {', '.join(unseen)}" if unseen else ""
-    scope += SUMMED if any(type(law) is tuple for loop in samplers.loops for law in loop.laws.values()) else ""
+    scope += SUMMED if samplers.summed else ""
     lost = max((p for each in walked for output, p in each.law.items() if isinstance(output, Lost)), default=0)
     scope += f", but for {float(lost):.1g} of probability that was not followed and is part of delta" if lost else ""
     return FiniteLosses.of(datasets, pairs, [each.law for each in walked], sum(each.paths for each in walked), scope)
-
-
-def _walked(mechanism: PerRun, samplers: Samplers, datasets: Sequence[Any], most: int) -> tuple[list[Walked], bool]:
-    """All paths on all datasets, made twice; and whether a law is an ideal."""
-    choices, walked = Choices(most, samplers.unfit), list[Walked]()
-    call = replace(mechanism, function=samplers.function).open().call
-    with types_as_they_seem():
-        for place, data in enumerate(datasets):
-            with _named(place):
-                walked.append(walk_paths(call, data, choices, most - sum(each.paths for each in walked)))
-        choices.close()
-        for place in reversed(range(len(datasets))):
-            with _named(place):
-                confirm(call, datasets[place], walked[place].records)
-    return walked, choices.idealised
 
 
 @contextmanager

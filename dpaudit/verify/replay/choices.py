@@ -189,6 +189,7 @@ def _shape(size: Any) -> tuple[int, ...]:
 
 
 MOST_DRAWS = 2_000  # in one run; more is a loop that does not end (reported after some seconds)
+MOST_UNIFORMS = 100_000
 DIFFERS = (
     "the mechanism did not do the same on the same choices: it keeps something from one run to the next, draws from "
     "elsewhere than rng, asks what a draw of rng.random() is, tells an address or the time, or returns objects of a "
@@ -238,6 +239,8 @@ class Choices(Draws):
     def uniform_draw(self) -> Uniform:
         draw = Uniform(self)
         self._uniforms.append(draw)
+        if len(self._uniforms) > MOST_UNIFORMS:  # each is compared with 1, say
+            raise self._forever()
         return draw
 
     def pick(self, key: Key) -> int:
@@ -261,10 +264,7 @@ class Choices(Draws):
                 "fewer values, or raise most_paths"
             )
         if len(self._picked) >= MOST_DRAWS:
-            raise self.refuse(
-                f"a run draws more than {MOST_DRAWS:,} times: a loop that can go on for ever has no finite law; "
-                "bound the number of its rounds" + "".join(f"; {each}: {why}" for each, why in self.unfit.items())
-            )
+            raise self._forever()
         if isinstance(key, int):
             first, weight, total = 0, 1, key
         else:
@@ -275,6 +275,11 @@ class Choices(Draws):
         self._numerators.append(self._numerators[-1] * weight)
         self._denominators.append(self._denominators[-1] * total)
         return first
+
+    def _forever(self) -> Exception:
+        text = f"a run draws more than {MOST_DRAWS:,} times: a loop that can go on for ever has no finite law; "
+        why = "".join(f"; {each}: {why}" for each, why in self.unfit.items())
+        return self.refuse(f"{text}bound the number of its rounds{why}")
 
     def end(self) -> None:
         """After a run: raises what the run may have swallowed, or where it drew less than the run before it."""

@@ -25,7 +25,9 @@ from dpaudit.verify.replay.samplers import AGAIN, EXIT, Sampler, is_plain
 
 PURE = [abs, bool, divmod, float, int, len, max, min, pow, range, round, tuple, np.float64, np.int64]
 PURE += [each for each in vars(math).values() if callable(each)]
-REACHING = frozenset(("exec", "eval", "globals", "locals", "vars", "setattr", "delattr", "breakpoint", "super", "id"))
+REACHING = frozenset(
+    ("exec", "eval", "globals", "locals", "vars", "setattr", "delattr", "breakpoint", "super", "id", "dir")
+)
 REBINDING = (ast.Global, ast.Import, ast.ImportFrom)
 _STATEMENTS = "Assign AugAssign AnnAssign Expr If While For Break Continue Return Pass Raise Assert"
 _EXPRESSIONS = "BoolOp BinOp UnaryOp IfExp Compare Call keyword Constant Name Tuple Subscript Slice Attribute NamedExpr"
@@ -63,6 +65,11 @@ class Samplers:
                 self.function = self._made(source_of(function))
             except (InvalidSpec, KeyError) as error:  # the latter in a replay within one
                 self.unfit[f"the source of {function.__name__}"] = str(error)
+
+    @property
+    def summed(self) -> bool:
+        """Whether a loop was a draw."""
+        return any(type(law) is tuple for loop in self.loops for law in loop.laws.values())
 
     def _made(self, source: ReadSource) -> Any:
         """The function in a module of its own, in which names mean for ever what they mean now."""

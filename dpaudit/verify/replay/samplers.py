@@ -138,11 +138,12 @@ class Sampler:
         fixed = {name: part for name, part in begun.items() if name not in self.state}
         first = RoundEnd(AGAIN, tuple((name, part) for name, part in begun.items() if name in self.state), 0)
         likely, waiting, rows = {first: 1.0}, [first], dict[RoundEnd, Row]()
-        before, met = defaultdict[RoundEnd, dict[RoundEnd, None]](dict), False
+        before, met, cut = defaultdict[RoundEnd, dict[RoundEnd, None]](dict), False, False
         for here in waiting:
             if len(rows) > MOST_STATES or not met and len(waiting) - len(rows) > WIDE:
                 raise InvalidSpec(f"its rounds begin in more than {MOST_STATES:,} states, or no two ways meet")
             rows[here] = self._round({**fixed, **dict(here.parts)}, counter) if likely[here] > RARE else {}
+            cut = cut or not rows[here]
             for state, p in [(end._replace(added=0), p) for end, p in rows[here].items() if end.kind == AGAIN]:
                 met = met or state in likely
                 waiting += [] if state in likely else [state]
@@ -156,6 +157,7 @@ class Sampler:
             elif back:
                 raise InvalidSpec(f"{counter} may grow in more than one way")
             row = {end: p / (leaves - rate) for end, p in row.items() if leaves != rate}
+            row = _rounded(row) if cut else row
             for other in [each for each in before[here] if each in rows]:
                 moves, rows[other] = _apart(rows[other], here)
                 for (added, p), (end, q) in product(moves.items(), row.items()):
@@ -187,7 +189,12 @@ class Sampler:
         if failed is not None:
             raise InvalidSpec(f"it may raise {failed.kind.__name__}: {failed.message}")
         row = {end: law[place] for end, place in places.items() if place in law}
-        return row if sum(row.values()) == 1 else {end: Fraction(int(p * FINE), FINE) for end, p in row.items()}
+        return row if sum(row.values()) == 1 else _rounded(row)
+
+
+def _rounded(row: Row) -> Row:
+    """Rounded down, as something is missing anyway: long fractions are slow."""
+    return {end: Fraction(p.numerator * FINE // p.denominator, FINE) for end, p in row.items()}
 
 
 def _apart(row: Row, here: RoundEnd) -> tuple[dict[int, Fraction], Row]:

@@ -189,12 +189,9 @@ def probability(law: Any, output: Any) -> Fraction:
     return total
 
 
-def check_laws(function: Callable[..., Any], datasets: tuple[Any, ...]) -> bool:
-    """Whether there is a replay; its law must be that of all paths: no output likelier, or much rarer."""
-    try:
-        found = replay(function, datasets, "all")
-    except DpAuditError:
-        return False
+def check_laws(function: Callable[..., Any], datasets: tuple[Any, ...]) -> None:
+    """The laws must be those of all paths of the code: no output is likelier, or much rarer."""
+    found = replay(function, datasets, "all")
     for data, law in zip(datasets, found.laws, strict=True):
         lost = sum((p for output, p in law.items() if isinstance(output, Lost)), Fraction(0))
         assert sum(law.values()) == 1
@@ -202,7 +199,6 @@ def check_laws(function: Callable[..., Any], datasets: tuple[Any, ...]) -> bool:
         for output, p in paths.items():
             assert p <= probability(law, output) + lost
             assert probability(law, output) <= p + left
-    return True
 
 
 # --- the programs -----------------------------------------------------------------------------------------------------
@@ -215,4 +211,5 @@ def test_a_program_is_decided_as_it_should_be_and_has_the_law_of_all_its_paths(
     function = function_of(name, source)
     found = dpaudit.bracket(function, claim, domain=(3, 4), neighbours="all", runs=0, max_time_s=60.0)
     assert found.verdict.value.lower() == verdict, found.reasons
-    assert check_laws(function, (3, 4)) or verdict == "open"
+    if verdict != "open":
+        check_laws(function, (3, 4))

@@ -29,7 +29,7 @@ from dpaudit.verify.replay.canonical import Raised, Shaped, canonical
 from dpaudit.verify.replay.choices import Choices
 from dpaudit.verify.replay.faces import types_as_they_seem
 from dpaudit.verify.replay.loops import Samplers
-from dpaudit.verify.replay.losses import FiniteLosses, Neighbours, Places, Worst, adjacent, pairs_in_words, views
+from dpaudit.verify.replay.losses import FiniteLosses, Neighbours, Places, Worst, adjacent, beside, pairs_in_words
 from dpaudit.verify.replay.walk import LEAST_AGAIN, Lost, Walked, confirm, confirm_with, walk_paths
 
 __all__ = ["Choices", "FiniteLosses", "Raised", "Shaped", "Worst", "canonical", "replay"]
@@ -185,7 +185,7 @@ def _losses(
         call = mechanism.open().call
         for place, rng in enumerate(true):
             with _named(place):
-                confirm_with(rng, call, datasets[place], views(walked[place].law), runs)
+                confirm_with(rng, call, datasets[place], walked[place].law, runs, beside)
     outputs = {output for each in walked for output in each.law}
     failed = [output for output in outputs if isinstance(output, Raised)]
     if len(failed) == len(outputs):

@@ -53,7 +53,13 @@ def _ordered(inclusive: bool, turned: bool) -> Callable[[Any, Any], Any]:
             raise self.refuse(f"compared with {type(other).__name__}")
         return (other > 0.0 if number is None else self.is_below(number, inclusive)) != turned
 
-    return compare
+    def method(self: "Drawn", other: Any) -> Any:
+        if type(other) is float and 0.0 < other < 1.0 and type(self) is Uniform and not self.numpys:
+            scaled = other * GRID  # quick; times a power of two a double is exact
+            return self.below(math.floor(scaled) + 1 if inclusive else math.ceil(scaled)) != turned
+        return compare(self, other)
+
+    return method
 
 
 class Drawn:
@@ -109,19 +115,6 @@ class Drawn:
         raise self.refuse(f".{name}")
 
 
-def _quick(inclusive: bool, turned: bool) -> Callable[[Any, Any], Any]:
-    """A comparison as above, of the usual numbers: a double times a power of two is exact."""
-    compare = _ordered(inclusive, turned)
-
-    def method(self: "Uniform", other: Any) -> Any:
-        if type(other) is float and 0.0 < other < 1.0 and not self.numpys:
-            scaled = other * GRID
-            return self.below(math.floor(scaled) + 1 if inclusive else math.ceil(scaled)) != turned
-        return compare(self, other)
-
-    return method
-
-
 class Uniform(Drawn):
     """A draw of rng.random(): k * 2^-53 for a k from `low` to below `high`."""
 
@@ -147,9 +140,6 @@ class Uniform(Drawn):
     def is_below(self, number: Fraction, inclusive: bool) -> bool:
         scaled = number * GRID
         return self.below(math.floor(scaled) + 1 if inclusive else math.ceil(scaled))
-
-    __lt__, __le__ = _quick(inclusive=False, turned=False), _quick(inclusive=True, turned=False)
-    __gt__, __ge__ = _quick(inclusive=True, turned=True), _quick(inclusive=False, turned=True)
 
 
 _COMPARISONS = {

@@ -19,13 +19,12 @@ from dpaudit.verify.enclosure import INFINITE, Enclosure, hockey_stick, largest,
 from dpaudit.verify.replay.canonical import Shaped
 from dpaudit.verify.replay.source import exact
 from dpaudit.verify.replay.tails import ENDLESS, Tail
-from dpaudit.verify.replay.walk import Law, Lost, View
+from dpaudit.verify.replay.walk import Law, Lost
 
 Atoms = dict[Fraction | float, tuple[Fraction, Fraction]]  # P and Q of outputs by their ratio
 
 SOURCE = "replay of every choice"
 MOST_CELLS = 100_000  # outputs that a tail is cut into
-FAR = object()  # any output far out in a tail
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +194,15 @@ def ratio_at(steps: Iterable[tuple[Fraction, Fraction]], delta: Fraction) -> Fra
 def in_pairs(laws: Sequence[Law], places: "Iterable[Places]") -> "Iterator[tuple[int, int, Atoms]]":
     """P and Q of the outputs of each ratio, for pairs of laws; of pairs where these are the same, one is enough."""
     parted, known, one = [by_leaf(law) for law in laws], set[Hashable](), dict[Any, Any]()
-    entries = [[one.setdefault(each, each) for each in found] for _, found, _ in parted]
+    entries = [[one.setdefault(each, each) for each in found] for _, found in parted]
+    nested = [
+        any(type(part) is Tail for each in law if type(each) is not Tail for part in leaves(each)[1]) for law in laws
+    ]
     for i, j in places:
         if not entries[i] or parted[i][0] != parted[j][0]:
-            yield i, j, _atoms(*(_alone(laws[place], parted[place][2]) for place in (i, j)))
+            if nested[i] or nested[j]:
+                raise InvalidSpec(f"{ENDLESS} is part of an output whose parts depend on each other")
+            yield i, j, _atoms(laws[i], laws[j])
         elif (pairs := frozenset(Counter(zip(entries[i], entries[j], strict=True)).items())) not in known:
             known.add(pairs)
             both = [(Fraction(1), Fraction(1))]
@@ -209,39 +213,31 @@ def in_pairs(laws: Sequence[Law], places: "Iterable[Places]") -> "Iterator[tuple
             yield i, j, atoms_of(both)
 
 
-def _alone(law: Law, nested: bool) -> Law:
-    """A law whose outputs are not looked into."""
-    if nested:
-        raise InvalidSpec(f"{ENDLESS} is part of an output whose parts depend on each other")
-    return law
-
-
 def _atoms(first: Law, second: Law) -> Atoms:
     nothing = Fraction(0)
     p, q = cut((first, second))
     return atoms_of((p.get(output, nothing), q.get(output, nothing)) for output in {**p, **q})
 
 
-def by_leaf(law: Law) -> tuple[Hashable, list[frozenset[tuple[Hashable, Fraction]]], bool]:
-    """The shape of a law's outputs and the laws of their parts, if these are independent; else None and none.
+def by_leaf(law: Law) -> tuple[Hashable, list[frozenset[tuple[Hashable, Fraction]]]]:
+    """The shape of a law's outputs and the laws of their parts, if these are independent; else None and none."""
+    shape, parts = _parts(law)
+    split = [(leaves(output)[1], p) for output, p in law.items()] if shape is not None else []
+    alone = (p == math.prod(part[each] for part, each in zip(parts, found, strict=True)) for found, p in split)
+    return (shape, [frozenset(each.items()) for each in parts]) if split and all(alone) else (None, [])
 
-    And whether a number without a largest value is in a part.
-    """
+
+def _parts(law: Law) -> tuple[Hashable, list[Law]]:
+    """The shape of a law's outputs, and the law of each part; where they have no shape in common, None and the law."""
     split = {output: leaves(output) for output in law}
     shape, first = next(iter(split.values()))
-    nested = any(type(part) is Tail for other, parts in split.values() if other is not None for part in parts)
     if shape is None or any(other != shape for other, _ in split.values()):
-        return None, [], nested
-    size, marginals = math.lcm(*(p.denominator for p in law.values())), [Counter[Hashable]() for _ in first]
-    weights = {parts: law[output].numerator * (size // law[output].denominator) for output, (_, parts) in split.items()}
-    for parts, weight in weights.items():
-        for marginal, part in zip(marginals, parts, strict=True):
-            marginal[part] += weight
-    for parts, weight in weights.items():
-        alone = math.prod(marginal[part] for marginal, part in zip(marginals, parts, strict=True))
-        if weight * size ** len(first) != alone * size:
-            return None, [], nested
-    return shape, [frozenset((part, Fraction(n, size)) for part, n in each.items()) for each in marginals], nested
+        return None, [law]
+    laws = [dict[Hashable, Fraction]() for _ in first]
+    for output, p in law.items():
+        for each, part in zip(laws, split[output][1], strict=True):
+            each[part] = each.get(part, Fraction(0)) + p
+    return shape, [*laws]
 
 
 def leaves(form: Any) -> tuple[Hashable, tuple[Hashable, ...]]:
@@ -291,25 +287,12 @@ def _cut(law: Law, low: int, high: int) -> Law:
     return cells
 
 
-def views(law: Law) -> Iterator[View]:
-    """What there is to see of a law: where it has tails, each part of an output, and what is far out together."""
-    shape, entries, nested = by_leaf(law)
-    if not nested and not any(type(each) is Tail for each in law):
-        yield law, lambda output: output
-        return
-    parts: list[Any] = [*entries] or [_alone(law, nested)]
-    for place, entry in enumerate(parts):
-        seen = dict[Hashable, Fraction]()
-        for each, p in cut([dict(entry)])[0].items():
-            kind = FAR if type(each) is Tail else each
-            seen[kind] = seen.get(kind, Fraction(0)) + p
-
-        def part(output: Hashable, place: int = place, seen: Law = seen) -> Hashable:
-            form, parts = leaves(output)
-            each = output if not entries else parts[place] if form == shape else None
-            return each if each in seen else FAR
-
-        yield seen, part
+def beside(law: Law, seen: Law) -> Iterable[Sequence[Law]]:
+    """A law and what was seen of it; where it has tails part by part, and cut."""
+    if not any(type(part) is Tail for output in law for part in leaves(output)[1]):
+        return [(law, seen)]
+    (shape, parts), (other, others) = _parts(law), _parts(seen)
+    return map(cut, zip(parts, others, strict=True)) if shape == other else [(law, seen)]
 
 
 # --- which datasets of a finite domain are neighbours, as pairs of their places -------------------------------

@@ -4,7 +4,7 @@ import copy
 import math
 from builtins import type  # the real one: while mechanisms run there is another in its place
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -18,7 +18,7 @@ from dpaudit.verify.replay.choices import DIFFERS, Again, Choices, Draws, PastRu
 
 Call = Callable[[Any, Any], Any]
 Law = Mapping[Hashable, Fraction]
-View = tuple[Law, Callable[[Hashable], Hashable]]
+Beside = Callable[[Law, Law], Iterable[Sequence[Law]]]
 
 MOST_KEPT = 2048  # runs that are made again, at regular intervals; less than twice as many are stored
 MOST_KEPT_DRAWS = 250_000  # of these runs together, likewise: the memory that they take
@@ -95,25 +95,22 @@ def confirm(call: Call, data: Any, records: tuple[PastRun, ...]) -> None:
                 raise UnsoundAudit(DIFFERS)
 
 
-def confirm_with(rng: Any, call: Call, data: Any, views: Iterable[View], runs: int) -> None:
+def confirm_with(rng: Any, call: Call, data: Any, law: Law, runs: int, beside: Beside) -> None:
     """Makes runs with a true generator; raises `UnsoundAudit` where their outputs are not those of the law.
 
-    `views` are laws of what is seen of an output, and what that is. By Chernoff's bound a run of such a frequency has
-    a probability below 1e-12.
+    `beside` puts a law and what was seen side by side. By Chernoff's bound a run of such a frequency has a probability
+    below 1e-12.
     """
     fresh = copier(data)
-    outputs = Counter[Hashable]()
+    counts = Counter[Hashable]()
     for _ in range(runs):
         left_s()
-        outputs[outcome(call, fresh(), rng)] += 1
-    for law, seen in views:
-        counts = Counter[Hashable]()
-        for output, count in outputs.items():
-            counts[seen(output)] += count
-        if not counts.keys() <= law.keys():
+        counts[outcome(call, fresh(), rng)] += 1
+    for known, seen in beside(law, {output: Fraction(count, runs) for output, count in counts.items()}):
+        if not seen.keys() <= known.keys():
             raise UnsoundAudit(DIFFERS)
-        for output, p in law.items():
-            share = counts[output] / runs
+        for output, p in known.items():
+            share = float(seen.get(output, 0))
             if runs * (_term(share, p) + _term(1.0 - share, 1 - p)) > FAR:
                 raise UnsoundAudit(DIFFERS)
 

@@ -79,8 +79,9 @@ class Samplers:
         functions = [each for each in tree.body if isinstance(each, ast.FunctionDef)]
         known = {*WORDS_OF_PYTHON - REACHING, *source.functions, *source.constants, *source.modules}
         for each in functions:
-            if others := sorted(name for name in free_names(each) if name not in known or name[0] == "_"):
-                raise InvalidSpec(f"{', '.join(others)} may change what names mean")
+            names = free_names(each) - known | {name for name in read_names(each) if name[:2] == "__"}
+            if names:
+                raise InvalidSpec(f"{', '.join(sorted(names))} may change what names mean")
             for part in [part for statement in each.body for part in ast.walk(statement)]:
                 if isinstance(part, REBINDING) or isinstance(part, ast.Attribute) and part.attr[0] == "_":
                     raise InvalidSpec(f"`{ast.unparse(part)}` may change what names mean")

@@ -194,43 +194,6 @@ Proof.
   - destruct Ht as [Hc Ht]. assert (H := IH (before + c) after phi last bound ltac:(lra) Ht Hl). lra.
 Qed.
 
-(* ---- the cost of a class by its corners ------------------------------------------------------------------------ *)
-
-(* A sum of sizes |a t + b| / s is at most what it is at one end of the interval of t. *)
-Definition sizes (terms : list (R * R * R)) (t : R) : R :=
-  sum (map (fun each => Rabs (fst (fst each) * t + snd (fst each)) / snd each) terms).
-
-Lemma sizes_convex : forall terms u v w, 0 <= w <= 1 -> (forall a b s, In (a, b, s) terms -> 0 < s) ->
-  sizes terms ((1 - w) * u + w * v) <= (1 - w) * sizes terms u + w * sizes terms v.
-Proof.
-  induction terms as [ | [[a b] s] terms IH ]; intros u v w Hw Hs; unfold sizes in *; simpl; [ lra | ].
-  assert (H := IH u v w Hw (fun a' b' s' Hin => Hs a' b' s' (or_intror Hin))).
-  assert (Hp : 0 < s) by (apply (Hs a b s); left; reflexivity).
-  assert (Rabs (a * ((1 - w) * u + w * v) + b) <= (1 - w) * Rabs (a * u + b) + w * Rabs (a * v + b)).
-  { replace (a * ((1 - w) * u + w * v) + b) with ((1 - w) * (a * u + b) + w * (a * v + b)) by ring.
-    apply Rle_trans with (1 := Rabs_triang _ _). rewrite !Rabs_mult, (Rabs_pos_eq (1 - w)), (Rabs_pos_eq w) by lra. lra. }
-  assert (Hd := div_le s _ _ Hp H0).
-  replace (((1 - w) * Rabs (a * u + b) + w * Rabs (a * v + b)) / s)
-    with ((1 - w) * (Rabs (a * u + b) / s) + w * (Rabs (a * v + b) / s)) in Hd by (field; lra).
-  lra.
-Qed.
-
-Theorem corners_bound : forall terms low high t bound, low <= t <= high ->
-  (forall a b s, In (a, b, s) terms -> 0 < s) ->
-  sizes terms low <= bound -> sizes terms high <= bound -> sizes terms t <= bound.
-Proof.
-  intros terms low high t bound [Hl Hh] Hs Ha Hb. destruct (Req_dec low high) as [He | Hne].
-  - replace t with low by lra. assumption.
-  - set (w := (t - low) / (high - low)).
-    assert (Hw : 0 <= w <= 1).
-    { unfold w. split; [ apply Rmult_le_pos; [ lra | left; apply Rinv_0_lt_compat; lra ] | ].
-      replace 1 with ((high - low) / (high - low)) by (field; lra). apply div_le; lra. }
-    replace t with ((1 - w) * low + w * high) by (unfold w; field; lra).
-    apply Rle_trans with (1 := sizes_convex terms low high w Hw Hs).
-    assert ((1 - w) * sizes terms low <= (1 - w) * bound) by (apply Rmult_le_compat_l; lra).
-    assert (w * sizes terms high <= w * bound) by (apply Rmult_le_compat_l; lra). lra.
-Qed.
-
 (* ---- the lemmas of a certificate ------------------------------------------------------------------------------- *)
 
 (* la_generic: inequalities e >= 0 (or > 0), each taken w >= 0 times, do not add up to a number below 0 (or to 0). *)
@@ -310,6 +273,5 @@ End Branches.
 Print Assumptions class_bounded.
 Print Assumptions loss_bounded.
 Print Assumptions potential_bounds.
-Print Assumptions corners_bound.
 Print Assumptions la_generic.
 Print Assumptions contradictory_unmet.

@@ -58,7 +58,8 @@ def facts(bracket: Bracket) -> list[tuple[str, str]]:
     """What there is to say of a bracket, each with its title."""
     parts = [("meaning", meaning(bracket))]
     if bracket.lower is not None:
-        parts.append(("lower", lower_text(bracket.lower) + mark(bracket, bracket.lower)))
+        where = "" if bracket.claim is None else bracket.claim.where
+        parts.append(("lower", lower_text(bracket.lower, where) + mark(bracket, bracket.lower)))
     for each in bracket.uppers:
         title = "exact" if is_exact(each) else "lower" if from_below(each) else "upper"
         parts.append((title, upper_text(each) + mark(bracket, each)))
@@ -105,6 +106,9 @@ def ends_text(bracket: Bracket) -> str:
     if low == high == math.inf:
         return f"{of} is infinite{where}"
     if high == math.inf:
+        least = None if bracket.lower is None else bracket.lower.lower
+        if not low and least and bracket.claim is not None:
+            return f"{bracket.claim.parameter} >= {at_least(least)}{bracket.claim.where}"
         return f"epsilon >= {at_least(low)}{where}" if low else "nothing is known of epsilon"
     if at_least(low) == at_most(high):
         return f"{of} = {at_most(high)}{where}"
@@ -140,12 +144,13 @@ def _refuter(bound: LowerBound | UpperBound) -> str:
     return f"the exact loss of {'one pair' if bound.label is Label.EXACT_PAIR else bound.scope} ({bound.source})"
 
 
-def lower_text(bound: LowerBound) -> str:
-    """The certified bound, its confidence and its pair."""
-    own = "" if bound.lower is None else f" ({bound.parameter} >= {at_least(bound.lower)})"
+def lower_text(bound: LowerBound, of_own: str = "") -> str:
+    """The certified bound, its confidence and its pair; `of_own`: where one in the claim's own parameter is stated."""
+    own = "" if bound.lower is None else f"{bound.parameter} >= {at_least(bound.lower)}{of_own}"
     where = f" at delta {bound.delta:g}" if bound.delta else ""
+    of_epsilon = f"epsilon >= {at_least(bound.epsilon_lower)}{where}{own and f' ({own})'}"
     return (
-        f"epsilon >= {at_least(bound.epsilon_lower)}{where}{own} ({wrong(bound.confidence)}); statistical, for one "
+        f"{of_epsilon if bound.epsilon_lower or not own else own} ({wrong(bound.confidence)}); statistical, for one "
         f"pair: {bound.scope}; {bound.source}"
     )
 

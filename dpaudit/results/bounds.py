@@ -315,8 +315,8 @@ class Bracket(Displayed):
         # of one relation: the scope of the bound is the claim's
         if bound.shows is not None and implies(bound.shows.with_relation(self.claim.relation), _hair_more(self.claim)):
             return True
-        finite = bound.epsilon_upper < math.inf
-        return finite and implies(ApproximateDP(bound.epsilon_upper, bound.delta, self.claim.relation), self.claim)
+        both_ways = bound.epsilon_upper < math.inf and self.one_way is None  # other forms follow of no loss one way
+        return both_ways and implies(ApproximateDP(bound.epsilon_upper, bound.delta, self.claim.relation), self.claim)
 
 
 def _from_to(ends: tuple[float, float]) -> JsonObject:

@@ -304,13 +304,13 @@ class AuditResult(Displayed):
 
     @property
     def lower_bound(self) -> LowerBound | None:
-        """What the certificate says of epsilon, at its delta; None for a bound on Rényi divergence alone."""
+        """What the certificate says of epsilon at its delta, or of the claim's own parameter; None where of neither."""
         certificate, parameter = self.certificate, self.claim.parameter
-        if certificate.epsilon_lower is None:
+        own = certificate.lower if certificate.epsilon_lower is None or parameter != "epsilon" else None
+        if certificate.epsilon_lower is None and own is None:
             return None
-        own = None if parameter == "epsilon" else certificate.lower
         pair, confidence = f'the pair "{self.pair["name"]}"', float(self.spec["confidence"])
-        known = (certificate.epsilon_lower, certificate.delta, confidence, pair, certificate.method)
+        known = (certificate.epsilon_lower or 0.0, certificate.delta or 0.0, confidence, pair, certificate.method)
         return LowerBound(*known, certificate.refuted, parameter, own)
 
     @property

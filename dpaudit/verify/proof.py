@@ -5,7 +5,7 @@ two runs from one answer to the next, and why the shifts cost no more than the c
 finds it is in `alignment`, the checker that doubts it in `checker`.
 
 Expressions are text in the language's own words: parameters, counters and variables of the program by name,
-`index` (the loop's, from 0), `n` (the number of answers), and a primed name, `best'`, for the second run.
+`index` (the loop's, from 0) and `n` (the number of answers).
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,6 @@ from typing import ClassVar, Literal
 from dpaudit.errors import DpAuditError, InvalidSpec
 
 Adjacency = Literal["all-differ", "one-differs", "up", "down"]
-Shape = Literal["lock-step", "winner"]
 
 ADJACENCIES: dict[str, str] = {
     "all-differ": "every answer may differ by at most 1",
@@ -31,7 +30,6 @@ REACH: dict[Adjacency, tuple[int, int]] = {  # the least and the most by which a
     "down": (-1, 0),
 }
 SYMMETRIC = ("all-differ", "one-differs")  # the others need both ways for a statement about neighbours
-WINNER = "winner"  # stands for a path where a shift belongs to the answer whose index is returned
 
 
 class ProofRejected(DpAuditError):
@@ -97,32 +95,16 @@ class Potential:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """One way to shift the draws, with what stays true.
+    """How to shift the draws, so that both runs take the same paths, and what stays true.
 
-    lock-step: both runs take the same paths. `shifts` are by path; `kept` are the differences carried round the loop;
-    `bounds` are facts about counters at the head of the loop, such as "count <= N - 1"; `potential` bounds the cost.
-    winner: the shift belongs to the answer that is returned (path "winner"); `phases` are facts about both runs at the
-    head of the loop "before" that answer and "after" it.
+    `shifts` are by path; `kept` are the differences carried round the loop; `bounds` are facts about counters at the
+    head of the loop, such as "count <= N - 1"; `potential` bounds the cost, where there is a loop.
     """
 
     shifts: tuple[Shift, ...]
     kept: tuple[Kept, ...] = ()
     bounds: tuple[str, ...] = ()
     potential: Potential | None = None
-    phases: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A class of runs and the alignment used for it (its place in the proof's `alignments`).
-
-    `counts` says how often each path of the loop is taken (paths not named: never); with it the cost is a plain sum.
-    None: all runs, and the alignment's potential (lock-step) or its one shift (winner) bounds the cost.
-    """
-
-    alignment: int
-    cost: str
-    counts: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +118,12 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A program, what is shown of it, and how: the cost of every run is at most `cost`, the largest of the cases.
+    """A program, what is shown of it, and how: the cost of every run is at most `cost`, for any number of answers.
 
     `fixed` are the public parameters that were given a value (the proof is for these; all others are arbitrary);
-    `answers` is the number of answers, or None for any number. `claim` is the claim, None where only the cost was
-    asked for. `assumptions` says in words what is taken for granted of the parameters. The `certificate` has
-    a basis for each obligation that needs one, by the digest of its text in SMT-LIB.
+    `claim` is the claim, None where only the cost was asked for. `assumptions` says in words what is taken for granted
+    of the parameters. The `certificate` has a basis for each obligation that needs one, by the digest of its text in
+    SMT-LIB.
     """
 
     _LATER: ClassVar = ("certificate",)
@@ -150,12 +132,9 @@ class Proof:
     function: str
     adjacency: Adjacency
     fixed: Mapping[str, Fraction]
-    answers: int | None
     claim: str | None
     cost: str
-    shape: Shape
-    alignments: tuple[Alignment, ...]
-    cases: tuple[Case, ...]
+    alignment: Alignment
     assumptions: tuple[str, ...] = ()
     certificate: Mapping[str, Basis] | None = None
 

@@ -32,7 +32,7 @@ _model = models({Fraction: Rational, int: Times, Fraction | float: OrInfinite})
 MODELS: dict[str, Any] = {
     schema: msgspec.defstruct(
         "Model",
-        [("schema", str), ("answers", AtLeastOne | None)],
+        [("schema", str), *([("answers", AtLeastOne | None)] if schema == DERIVED else [])],
         bases=(_model(kind),),
         forbid_unknown_fields=True,
         kw_only=True,
@@ -44,8 +44,8 @@ MODELS: dict[str, Any] = {
 def to_dict(proof: Proof | Derivation) -> dict[str, Any]:
     """A proof as plain data. Raises `InvalidSpec` where a parameter is no plain value of JSON.
 
-    >>> found = to_dict(Proof("", "f", "up", {"c": Fraction(1, 2)}, None, None, "eps", "winner", (), ()))
-    >>> found["schema"], found["fixed"], found["alignments"]
+    >>> found = to_dict(Proof("", "f", "up", {"c": Fraction(1, 2)}, None, "eps", Alignment(())))
+    >>> found["schema"], found["fixed"], found["alignment"]["shifts"]
     ('dpaudit.proof/1', {'c': '1/2'}, [])
     """
     if isinstance(proof, Proof):
@@ -77,7 +77,7 @@ def is_json(value: Any) -> bool:
 def from_dict(raw: Any) -> Proof | Derivation:
     """The proof that plain data is. Raises `InvalidSpec` where it is none of these schemas.
 
-    >>> proof = Proof("", "f", "up", {}, None, None, "eps", "winner", (), ())
+    >>> proof = Proof("", "f", "up", {}, None, "eps", Alignment(()))
     >>> from_dict(to_dict(proof)) == proof
     True
     """

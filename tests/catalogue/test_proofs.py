@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import pytest
 
 from benchmarks.prove import decided
 from dpaudit.catalogue import Entry, entries, find
 from dpaudit.verify.bracketing.targets import target_of
+from dpaudit.verify.witnesses.followed import followed
+from dpaudit.verify.witnesses.losses import loss_between
 from tests.cases import for_each
+from tests.catalogue.test_neighbours import cases
 
 EVERY = [each for top in entries() for each in (top, *top.twins.values())]
 SAMPLE = random.Random(40).sample(EVERY, 25)
@@ -74,3 +79,21 @@ def test_all_neighbours_are_those_of_the_default_pair(entry: Entry) -> None:
     pairs = list(entry.every_pair(**entry.values()))
     assert set(entry.default_pair) in [set(pair) for pair in pairs]
     assert len({frozenset(pair) for pair in pairs}) == len(pairs)
+
+
+FOLLOWED = ("sparse", "report_noisy", "select", "adaptive", "noisy_m", "statistical", "sq_learner", "ridge")
+
+
+@pytest.mark.long
+@for_each(
+    ("name", "given", "count", "pairs"),
+    [case for case in cases() if case[0].startswith(FOLLOWED)],
+)
+def test_code_that_is_followed_loses_what_the_formula_of_the_catalogue_says(
+    name: str, given: dict[str, Any], count: int, pairs: Any
+) -> None:
+    """On pairs of neighbours, drawn with a fixed seed: the formula and the code know nothing of each other."""
+    entry, rng = find(name).with_parameters(given), np.random.default_rng(7)
+    first, second = pairs(rng, given)
+    loss = entry.true_loss(first, second)
+    assert loss_between(*followed(entry.run, first, second, {})).loss.lower == pytest.approx(loss, rel=1e-6, abs=1e-6)

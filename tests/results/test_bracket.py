@@ -309,3 +309,18 @@ def test_the_account_names_label_scope_arithmetic_and_confidence_of_what_the_gol
     plain = bracket(None, AUDITED, ends(PAIR, None, INF), reasons=("why",)).to_dict()
     assert (plain["epsilon"], plain["verdict"], plain["reasons"]) == ({"lower": 0.95, "upper": "inf"}, "OPEN", ["why"])
     assert plain["lower"]["confidence"] == 0.999
+
+
+@for_each(("claim", "own"), [(ZeroConcentratedDP(0.3), "rho"), (RenyiDP(2.0, 0.3), "epsilon")])
+def test_a_lower_bound_in_the_own_parameter_alone_refutes(claim: Claim, own: str) -> None:
+    found = bracket(claim, replace(REFUTING, epsilon_lower=0.0, parameter=own, lower=0.4))
+    assert found.verdict is BracketVerdict.REFUTED
+    assert f"{own} >= 0.4{claim.where}, claimed" in headline(found)
+    assert f"lower    {own} >= 0.4{claim.where} (wrong" in str(found)
+
+
+@for_each(("claim", "both_ways"), [(ZeroConcentratedDP(0.5), True), (RenyiDP(2.0, 1.0), True), (PureDP(1.0), None)])
+def test_a_loss_of_one_way_says_nothing_of_other_forms(claim: Claim, both_ways: bool | None) -> None:
+    assert bracket(claim, PROVED).verdict is BracketVerdict.PROVED
+    one_way = bracket(claim, PROVED, one_way="down").verdict
+    assert one_way is (BracketVerdict.OPEN if both_ways else BracketVerdict.PROVED)

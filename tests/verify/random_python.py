@@ -108,11 +108,11 @@ def _release(numbers: random.Random, parameters: dict[str, Any]) -> list[str]:
 
 
 def _winner(numbers: random.Random, parameters: dict[str, Any]) -> list[str]:
-    dead = _dead(numbers, parameters, "x", "i", branches=numbers.random() < 0.7)
-    if numbers.random() < 0.3:
+    dead = _dead(numbers, parameters, "x", "i", branches=numbers.random() < 0.2)
+    if numbers.random() < 0.1:
         dead = ["if x > 0:", "    d = 1", f"log.append({numbers.choice(['d', 'i', 'x', '1 / N'])})"]
     body = ["y = x + rng.laplace(scale=2 / eps)", "if i == 0 or y > best:", "    winner = i", "    best = y"]
-    body = [*dead, *body] if numbers.random() < 0.7 else [*body, *dead]
+    body = [*dead, *body] if numbers.random() < 0.9 else [*body, *dead]
     late = numbers.choice([["late = 1"], [], []])
     lines = ["best = 0", "winner = 0", "log = []", *late, "for i, x in enumerate(q):"]
     return [*lines, *(f"    {line}" for line in body), "return winner"]

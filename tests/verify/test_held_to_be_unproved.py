@@ -25,9 +25,10 @@ from dpaudit.errors import DpAuditError, InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.verify.alignment import prove
 from dpaudit.verify.checker import ProofRejected, check, epsilon
 from dpaudit.verify.deadline import left_s, within
-from dpaudit.verify.language import read
+from dpaudit.verify.language import nodes, read
+from dpaudit.verify.language.facts import walks
 from dpaudit.verify.language.source import passed_through
-from dpaudit.verify.proof import Proof
+from dpaudit.verify.proof import Alignment, Potential, Proof, Shift
 from dpaudit.verify.replay import outside, replay
 from dpaudit.verify.replay.losses import adjacent
 from dpaudit.verify.replay.walk import confirm_with
@@ -37,64 +38,62 @@ from tests.cases import NIGHTLY, for_each
 LONG = "10" + "0" * 89
 
 
-def race(*inside: str, before: tuple[str, ...] = (), more: str = "") -> str:
-    """The plain noisy maximum, with these lines in its loop and before it."""
-    lines = [f"def noisy_max(q, rng, eps{more}):", *before, "best = 0", "winner = 0", "for i, x in enumerate(q):"]
-    lines += [f"    {line}" for line in ("y = x + rng.laplace(scale=2 / eps)", *inside, "if i == 0 or y > best:")]
-    lines += ["        best = y", "        winner = i", "return winner"]
-    return "\n    ".join(lines) + "\n"
+def noisy(*inside: str, before: tuple[str, ...] = (), more: str = "") -> str:
+    """Every answer with noise, with these lines in the loop and before it."""
+    lines = [f"def noisy(q, rng, eps{more}):", *before, "out = []", "for i, x in enumerate(q):"]
+    lines += [f"    {line}" for line in ("y = x + rng.laplace(scale=1 / eps)", *inside, "out.append(y)")]
+    return "\n    ".join([*lines, "return out"]) + "\n"
 
 
 def proofs_of(source: str) -> list[Proof]:
-    """The plain program's proof with another source, by hand; by night the search's, too, where it finds one."""
-    found: object = None
+    """The proof by hand, which undoes how far an answer moves on every path; by night the search's too."""
+    paths, found = [""], None
     with contextlib.suppress(InvalidSpec):
-        found = prove(read(source), "all-differ", claim="eps") if NIGHTLY else None
-    return [replace(plain_proof(), source=source), *([found] if isinstance(found, Proof) else [])]
+        program = read(source)
+        decisions = ([step[1] for step in walk if isinstance(step, tuple)] for walk in walks(program.loop or ()))
+        paths = ["".join("T" if taken else "F" for taken in each) for each in decisions]
+        found = prove(program, "one-differs", claim="eps") if NIGHTLY else None
+    shifts = tuple(Shift(nodes.path_name("loop", each), "draw_1", answer=Fraction(-1)) for each in paths)
+    by_hand = Alignment(shifts, potential=Potential("0", used="eps"))
+    plain = Proof(source, "noisy", "one-differs", {}, "eps", "eps", by_hand)
+    return [plain, *([found] if isinstance(found, Proof) else [])]
 
 
-@functools.cache
-def plain_proof() -> Proof:
-    found = prove(read(race()), "all-differ", claim="eps")
-    assert isinstance(found, Proof)
-    return found
-
-
-IF = "if x > 3:"
+IF = "if y > 3:"
 IN_ANNOTATIONS = ["(u := 5)", "(lambda: (u := 1))", "[(u := 1) for _ in ()]", "print(u := 1)", "(u := x > 1)"]
 IN_ANNOTATIONS += ["(0 if (u := 1) else 2)", "list[(u := 1)]", "f'{(u := 1)}'", "(u := 1) or 2"]
 OF_LONG_NUMBERS = ["N * 0.5", "N / 3", "float(N)", "N * N * N * N * 0.5 > 0", "x + N", "x - N"]
 COMPARED = ["x > N", "x == N", "N != x", "0 < N < x", "x > 0 and N > x", "not y <= N"]
 DIGITS = f"{LONG} * {LONG} * {LONG} * {LONG}"
 RAISES: dict[str, tuple[str, dict[str, Any]]] = {
-    "a walrus in the branch": (race(IF, "    k: (u := 5) = 0", "    flag = u > 0"), {}),
-    **{f"a walrus: {each}": (race(IF, "    z = u + 1", before=(f"k: {each} = 0",)), {}) for each in IN_ANNOTATIONS},
+    "a walrus in the branch": (noisy(IF, "    k: (u := 5) = 0", "    flag = u > 0"), {}),
+    **{f"a walrus: {each}": (noisy(IF, "    z = u + 1", before=(f"k: {each} = 0",)), {}) for each in IN_ANNOTATIONS},
     **{
-        f"of 321 digits{kind}: {number}": (race(IF, f"    z = {number}", more=f", N{kind}"), {"N": 10**320})
+        f"of 321 digits{kind}: {number}": (noisy(IF, f"    z = {number}", more=f", N{kind}"), {"N": 10**320})
         for number, kind in itertools.product((*OF_LONG_NUMBERS, *COMPARED), (": int", ""))
     },
-    "below 0": (race(IF, "    flag = x > N", more=", N"), {"N": -(10**320)}),
-    "in an if": (race(IF, "    if x > N:", "        z = 1", more=", N: int"), {"N": 10**320}),
-    "by another name": (race(IF, "    k = N", "    flag = k > y", more=", N: int"), {"N": 10**320}),
-    "a product of 360 digits, compared": (race(IF, "    flag = N * N * N * N * 0.5 > 0", more=", N"), {"N": 10**90}),
-    "beside an integer of numpy's": (race(IF, "    z = x - N", more=", N: int"), {"N": 10**30}),
-    "four literals": (race(IF, f"    z = {DIGITS} * 0.5"), {}),
-    "four, as a double": (race(IF, f"    z = float({DIGITS})"), {}),
-    "four, in an and": (race(IF, f"    flag = x > 4 and {DIGITS} / 3 > x"), {}),
-    "a counter multiplied": (race(f"c = c * {LONG}", IF, "    z = c * 0.5", before=("c = 1",)), {}),
-    "a counter doubled": (race("c = c + c", IF, "    z = c * 0.5", before=(f"c = {2**55}",)), {}),
-    "Fibonacci": (race("t = c + d", "c = d", "d = t", IF, "    z = c / 2", before=(f"c = {2**55}", "d = 1")), {}),
-    "twice what data left": (race("s = 2 * s + x", "z = s * 0.5", before=("s = 0",)), {}),
+    "below 0": (noisy(IF, "    flag = x > N", more=", N"), {"N": -(10**320)}),
+    "in an if": (noisy(IF, "    if y > N:", "        z = 1", more=", N: int"), {"N": 10**320}),
+    "by another name": (noisy(IF, "    k = N", "    flag = k > y", more=", N: int"), {"N": 10**320}),
+    "a product of 360 digits, compared": (noisy(IF, "    flag = N * N * N * N * 0.5 > 0", more=", N"), {"N": 10**90}),
+    "beside an integer of numpy's": (noisy(IF, "    z = x - N", more=", N: int"), {"N": 10**30}),
+    "four literals": (noisy(IF, f"    z = {DIGITS} * 0.5"), {}),
+    "four, as a double": (noisy(IF, f"    z = float({DIGITS})"), {}),
+    "four, in an and": (noisy(IF, f"    flag = x > 4 and {DIGITS} / 3 > x"), {}),
+    "a counter multiplied": (noisy(f"c = c * {LONG}", IF, "    z = c * 0.5", before=("c = 1",)), {}),
+    "a counter doubled": (noisy("c = c + c", IF, "    z = c * 0.5", before=(f"c = {2**55}",)), {}),
+    "Fibonacci": (noisy("t = c + d", "c = d", "d = t", IF, "    z = c / 2", before=(f"c = {2**55}", "d = 1")), {}),
+    "twice what data left": (noisy("s = 2 * s + x", "z = s * 0.5", before=("s = 0",)), {}),
 }
 RAISES_LATE: dict[str, tuple[str, dict[str, Any]]] = {
-    "a counter doubled from 1": (race("c = c + c", IF, "    z = c * 0.5", before=("c = 1",)), {}),
-    "Fibonacci from 1": (race("t = c + d", "c = d", "d = t", IF, "    z = c / 2", before=("c = 1", "d = 1")), {}),
+    "a counter doubled from 1": (noisy("c = c + c", IF, "    z = c * 0.5", before=("c = 1",)), {}),
+    "Fibonacci from 1": (noisy("t = c + d", "c = d", "d = t", IF, "    z = c / 2", before=("c = 1", "d = 1")), {}),
 }
-CLIPPED = ("v = x", "if v > 1:", "    v = 1", "s = s + v", "z = s / 2", "w = 1000 * x / 3 + 2 * i")
+CLIPPED = ("v = y", "if v > 1:", "    v = 1", "s = s + v", "z = s / 2", "w = 1000 * x / 3 + 2 * i")
 COUNTED = ("c = c + i", IF, "    d = d + 2", "    flag = k > m", f"    far = x > {'9' * 99}", "u = d * 0.5 + c")
 NEVER_RAISES = (
-    race(*CLIPPED, before=("s = 0",)),
-    race(*COUNTED, before=("k: int = 0", "m: 'list[int]' = 1", "c = 0", "d = 0")),
+    noisy(*CLIPPED, before=("s = 0",)),
+    noisy(*COUNTED, before=("k: int = 0", "m: 'list[int]' = 1", "c = 0", "d = 0")),
 )
 
 
@@ -117,9 +116,9 @@ def test_numbers_that_stay_common_lose_no_proof(source: str) -> None:
 def test_a_number_that_doubles_compare_with_is_no_danger() -> None:
     """And what a proof fixes, the checker refuses by itself."""
     for condition, size in (("x > N", 10**9), ("x > 0 and N > x", 10**307), ("i < N", 10**320), ("c <= N", 10**320)):
-        for proof in proofs_of(race("c = c + 1", IF, f"    flag = {condition}", before=("c = 0",), more=", N: int")):
+        for proof in proofs_of(noisy("c = c + 1", IF, f"    flag = {condition}", before=("c = 0",), more=", N: int")):
             assert epsilon(proof, {"eps": 1, "N": size}) == 1
-    stored = proofs_of(race(IF, "    flag = x > N", more=", N: int"))[0]
+    stored = proofs_of(noisy(IF, "    flag = x > N", more=", N: int"))[0]
     assert check(replace(stored, fixed={"N": Fraction(10**9)})).keeps_claim
     with pytest.raises(ProofRejected, match="a comparison with a whole number beyond the largest double"):
         check(replace(stored, fixed={"N": Fraction(10**320)}))
@@ -499,7 +498,7 @@ def test_a_claim_as_text_needs_its_parameters_alone() -> None:
 def test_every_engine_ends_when_its_time_is_over() -> None:
     coin = lambda data, rng: rng.integers(2)  # noqa: E731
     work: list[Callable[[], Any]] = [
-        lambda: prove(read(race()), "all-differ"),
+        lambda: prove(read(PROGRAMS["c2_sparse_vector"].function), "all-differ"),
         lambda: pair_loss(read(total), [0, 0], [1, 0], {"eps": 1}),
         lambda: replay(coin, [0, 1], "all"),
         lambda: confirm_with(np.random.default_rng(0), lambda data, rng: data, 0, {0: Fraction(1)}, 10),

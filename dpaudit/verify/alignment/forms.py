@@ -154,20 +154,6 @@ def second(formula: Formula) -> Formula:
     return mapped(formula, Leaf, lambda leaf: Leaf(leaf.order, add(leaf.value, leaf.moved), {}))
 
 
-def truth_at(formula: Formula, values: Mapping[Atom, Fraction]) -> bool | None:
-    """The truth in the first run where these atoms have these values; None where they do not decide it.
-
-    >>> truth_at(Leaf(">=", {"a": Fraction(1), ONE: Fraction(-2)}, {}), {"a": Fraction(2)})
-    True
-    """
-
-    def of_leaf(leaf: Formula) -> bool | None:
-        value = value_of(leaf.value, values) if isinstance(leaf, Leaf) else None
-        return None if value is None else bool(ORDERS[leaf.order](value, 0))  # type: ignore[attr-defined]
-
-    return decided(formula, of_leaf)
-
-
 def holds(formula: Formula, values: Mapping[Atom, Fraction]) -> bool:
     """The truth in the first run at a state that gives every atom a value (0 where it names none)."""
 
@@ -175,29 +161,6 @@ def holds(formula: Formula, values: Mapping[Atom, Fraction]) -> bool:
         return isinstance(leaf, Leaf) and bool(ORDERS[leaf.order](at(leaf.value, values), 0))
 
     return bool(decided(formula, of_leaf))
-
-
-def value_at(atom: Atom, values: Mapping[Atom, Fraction]) -> Fraction | None:
-    """The value of an atom, also of a remainder or a whole quotient of known numbers."""
-    if atom in values:
-        return values[atom]
-    if isinstance(atom, tuple) and atom[0] in ("//", "%"):
-        left, right = (value_of(dict(part), values) for part in atom[1:])
-        if left is None or not right:
-            return None
-        return Fraction(left // right) if atom[0] == "//" else left % right
-    return None
-
-
-def value_of(form: Form, values: Mapping[Atom, Fraction]) -> Fraction | None:
-    """The value of a form; None where an atom of it has none."""
-    result = Fraction(0)
-    for atom, factor in form.items():
-        known = Fraction(1) if atom == ONE else value_at(atom, values)
-        if known is None:
-            return None
-        result += factor * known
-    return result
 
 
 PATIENCE_S = 2.0  # for one question; without an answer in time it counts as not shown

@@ -1,7 +1,7 @@
 """Lock-step: both runs take the same paths; the differences of their variables at the head of the loop stay the same.
 
 For each way to keep the differences, the cheapest shifts of every path are found by complete enumeration; a potential
-then bounds the cost for any number of answers, or the counts of a class of runs give it as a plain sum.
+then bounds the cost for any number of answers.
 
 The potential pays for every step of the loop: the cost so far is at most  start + sum of counters[c] * c
 + used * (1 once the one answer was read) - sum of weights[v] * |v' - v|. With linear costs, each condition is one at
@@ -12,16 +12,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial, reduce
-from itertools import product
+from itertools import islice, product
 
 from dpaudit.verify.alignment import forms
-from dpaudit.verify.alignment.forms import ZERO, Atom, NoProof, at, cost_text, difference, head, number, variable
+from dpaudit.verify.alignment.forms import ZERO, Atom, NoProof, at, cost_text, difference, number, variable
 from dpaudit.verify.alignment.outline import Counter, Parameters, ProgramOutline
 from dpaudit.verify.alignment.paths import PairedPath
 from dpaudit.verify.alignment.shifts import STEPS, Carried, Choice, Corner, Corners, PathSearch
 from dpaudit.verify.language.algebra import Ratio
 from dpaudit.verify.language.nodes import Part
-from dpaudit.verify.proof import Adjacency, Alignment, Case, Kept, Potential, Shift, Unproved
+from dpaudit.verify.proof import Adjacency, Alignment, Kept, Potential, Shift, Unproved
 
 MOST_COMBINATIONS = 64
 
@@ -224,11 +224,10 @@ Keeping = Mapping[str, Carried]
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A proof so far: alignments, cases, and the cost."""
+    """A proof so far: an alignment, and its cost."""
 
     cost: Ratio
-    alignments: tuple[Alignment, ...]
-    cases: tuple[Case, ...]
+    alignment: Alignment
 
 
 class LockStep:
@@ -239,10 +238,8 @@ class LockStep:
         self._searched: dict[tuple[object, ...], list[Choice]] = {}
         self._failed: tuple[int, PairedPath] | None = None
 
-    # --- any number of answers ----------------------------------------------------------------------------------
-
-    def for_any_number(self) -> Shown | Unproved:
-        """The cheapest proof that holds for any number of answers."""
+    def shown(self) -> Shown | Unproved:
+        """The cheapest proof."""
         best: Shown | None = None
         growing: tuple[Ratio, int | None] | None = None
         compared = True
@@ -255,7 +252,7 @@ class LockStep:
                     if cost is None:
                         what = "costs of different paths cannot be compared for all parameters: give them values"
                         raise NoProof(what)
-                    shown: Shown | None = Shown(cost, (self._alignment(turns, {}, None),), (Case(0, cost_text(cost)),))
+                    shown: Shown | None = Shown(cost, self._alignment(turns, {}, None))
                 else:
                     payment = paid(self._outline, turns)
                     compared &= payment is not None
@@ -264,8 +261,7 @@ class LockStep:
                         growing = (rate, payment.line)
                     shown = None
                     if payment is not None and payment.cost is not None and payment.potential is not None:
-                        alignment = self._alignment(turns, keeping, payment.potential)
-                        shown = Shown(payment.cost, (alignment,), (Case(0, cost_text(payment.cost)),))
+                        shown = Shown(payment.cost, self._alignment(turns, keeping, payment.potential))
                 if shown is not None and (best is None or cheaper(shown.cost, best.cost, self._outline.parameters)):
                     best = shown
         return best if best is not None else self._not_found(growing, compared)
@@ -293,46 +289,6 @@ class LockStep:
             None if path is None else path.line,
         )
 
-    # --- a stated number of answers -----------------------------------------------------------------------------
-
-    def for_answers(self, answers: int) -> Shown | Unproved:
-        """The cheapest proof by classes of runs: for each the alignment that costs it least."""
-        counted = classes(self._outline, answers)
-        every = [(turns, keeping) for keeping in self._keepings() for turns in self._turns(keeping, every=False)]
-        parameters, used, cases, costs = self._outline.parameters, [], [], []
-        prices = [self._prices(turns) for turns, _ in every]
-        for counts in counted:
-            best: tuple[int, Ratio] | None = None
-            for place, price in enumerate(prices):
-                if price is None or any(path not in price[1] for path in counts):
-                    continue
-                cost = sum([price[0], *(price[1][path] * number(count) for path, count in counts.items())], ZERO)
-                if best is None or cheaper(cost, best[1], parameters):
-                    best = (place, cost)
-            if best is None:
-                return self._not_found(None, True)
-            if best[0] not in used:
-                used.append(best[0])
-            cases.append(Case(used.index(best[0]), cost_text(best[1]), counts))
-            costs.append(best[1])
-        worst = parameters.largest(costs)
-        if worst is None:
-            return Unproved("costs of different parameters cannot be compared: give the parameters values")
-        alignments = tuple(self._alignment(*every[place], None) for place in used)
-        return Shown(worst, alignments, tuple(cases))
-
-    def _prices(self, turns: Turns) -> tuple[Ratio, dict[str, Ratio]] | None:
-        """What the parts outside the loop cost, and each path of it; the largest over all corners."""
-        largest = self._outline.parameters.largest
-        outside = [largest([cost for choice in part for cost in choice.costs]) for part in (turns.before, turns.after)]
-        paths = {choice.path.name: largest(choice.costs) for choice in turns.loop}
-        if None in outside or None in paths.values():
-            return None
-        return (
-            sum([cost for cost in outside if cost is not None], ZERO),
-            {name: cost for name, cost in paths.items() if cost is not None},
-        )
-
     # --- the differences that stay, and the shifts for them -------------------------------------------------------
 
     def _keepings(self) -> Iterator[Keeping]:
@@ -354,25 +310,16 @@ class LockStep:
             ways.append(Carried(Fraction(1), spread=True))
         return ways
 
-    def _turns(self, keeping: Keeping, every: bool = True) -> Iterator[Turns]:
-        """All combinations of cheapest shifts; not `every`: some paths of the loop may have none."""
-        chosen = [*self._chosen(keeping, every)]
-        if all(options for path, options in chosen if every or path.part != "loop"):
-            yield from self._combined(keeping, [(path, options) for path, options in chosen if options])
-
-    def _chosen(self, keeping: Keeping, every: bool) -> Iterator[tuple[PairedPath, list[Choice]]]:
+    def _turns(self, keeping: Keeping) -> Iterator[Turns]:
+        """All combinations of cheapest shifts."""
+        per_path: list[list[Choice]] = []
         for place, path in enumerate((*self._outline.before, *self._outline.after, *self._outline.loop)):
-            options = self._choices(path, keeping)
-            yield path, options
-            if not options:
+            per_path.append(self._choices(path, keeping))
+            if not per_path[-1]:
                 if self._failed is None or place > self._failed[0]:
                     self._failed = (place, path)
-                if every or path.part != "loop":
-                    return
-
-    def _combined(self, keeping: Keeping, per_path: Sequence[tuple[PairedPath, list[Choice]]]) -> Iterator[Turns]:
-        combinations = product(*(options for _, options in per_path))
-        for _, chosen in zip(range(MOST_COMBINATIONS), combinations, strict=False):
+                return
+        for chosen in islice(product(*per_path), MOST_COMBINATIONS):
             parts = {part: tuple(choice for choice in chosen if choice.path.part == part) for part in PARTS}
             scopes = {part: self._scope(part, keeping) for part in PARTS}
             spread = {name: carried.value for name, carried in keeping.items() if carried.spread}
@@ -426,52 +373,3 @@ def _shift(choice: Choice, draw: str) -> Shift:
         if isinstance(atom, str) and atom.startswith(marker)
     }
     return Shift(choice.path.name, draw, form.get(forms.ONE, Fraction(0)), form.get("@d", Fraction(0)), differences)
-
-
-MOST_CLASSES = 20_000
-
-Known = frozenset[tuple[str, Fraction]]  # public variables whose value at the head is known
-Counts = frozenset[tuple[str, int]]
-
-
-def classes(outline: ProgramOutline, answers: int) -> list[dict[str, int]]:
-    """All the ways, as counts by the name of the path, in which a run with this number of answers can go.
-
-    It may list some that no run takes. Raises `NoProof` where there are too many.
-    """
-    names = [name for name, value in outline.start.items() if head(name) in value.form]
-    numbers = [[(name, path.number(name)) for name in names] for path in outline.before]
-    starts = [frozenset((name, start) for name, start in each if start is not None) for each in numbers]
-    states: set[tuple[Known, Counts]] = {(start, frozenset()) for start in starts}
-    ended: set[Counts] = set()
-    for index in range(answers):
-        following: set[tuple[Known, Counts]] = set()
-        for known, counts in states:
-            for path, after in _steps(outline, dict(known), index, answers):
-                more = dict(counts)
-                more[path.name] = more.get(path.name, 0) + 1
-                if path.ends:
-                    ended.add(frozenset(more.items()))
-                else:
-                    following.add((after, frozenset(more.items())))
-        states = following
-        if len(states) + len(ended) > MOST_CLASSES:
-            raise NoProof(f"{answers} answers can go in more than {MOST_CLASSES} ways: give fewer `answers`")
-    ended |= {counts for _, counts in states}
-    return [dict(sorted(counts)) for counts in sorted(ended, key=sorted)]
-
-
-def _steps(
-    outline: ProgramOutline, known: Mapping[str, Fraction], index: int, answers: int
-) -> Iterator[tuple[PairedPath, Known]]:
-    values: dict[Atom, Fraction] = {head(name): value for name, value in known.items()}
-    values |= {forms.INDEX: Fraction(index), forms.LENGTH: Fraction(answers)}
-    for path in outline.loop:
-        if all(forms.truth_at(met.condition, values) in (met.truth, None) for met in path.decisions):
-            after = {}
-            for name in known:
-                value = path.after.get(name)
-                number_after = None if value is None or value.moved else forms.value_of(value.form, values)
-                if number_after is not None:
-                    after[name] = number_after
-            yield path, frozenset(after.items())

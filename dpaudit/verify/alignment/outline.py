@@ -11,7 +11,7 @@ from dpaudit.base.installed import z3
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.alignment import forms
 from dpaudit.verify.alignment.forms import ONE, ZERO, Form, Leaf, NoProof, SolverTerms, add, head, number, one
-from dpaudit.verify.alignment.paths import Environment, Follower, PairedDraw, PairedOutput, PairedPath, Quantity
+from dpaudit.verify.alignment.paths import Follower, PairedDraw, PairedOutput, PairedPath, Quantity
 from dpaudit.verify.language import nodes, text
 from dpaudit.verify.language.algebra import Both, Formula, Opposite, Polynomial, Ratio, Truth, leaves
 from dpaudit.verify.language.facts import ORDERS, Binding, bindings, inside, is_whole, largest, reads, targets, used
@@ -209,7 +209,6 @@ class ProgramOutline:
     counters: tuple[Counter, ...]
     facts: tuple[str, ...]
     invariants: tuple[Formula, ...]
-    start: Environment
 
     def assumed(self, part: nodes.Part) -> list[Any]:
         """What holds in this part, for the solver."""
@@ -245,7 +244,6 @@ def outline_of(program: nodes.Program, parameters: Parameters) -> ProgramOutline
         counters,
         texts,
         invariants,
-        start,
     )
     loop, after = (
         [p for p in ways if terms.possible([*outline.assumed(p.part), *map(terms.formula, p.taken)])]
@@ -327,7 +325,7 @@ def _finished(program: nodes.Program, parameters: Parameters, follower: Follower
     paths = [_with_result(path, program, follower) for path in follower.paths("before", program.before, {})]
     parameters.learn(draw for path in paths for draw in path.draws)
     terms = SolverTerms(parameters.integers)
-    return ProgramOutline(program, parameters, terms, tuple(paths), (), (), (), frozenset(), (), (), (), {})
+    return ProgramOutline(program, parameters, terms, tuple(paths), (), (), (), frozenset(), (), (), ())
 
 
 def _assumed(terms: SolverTerms, parameters: Parameters, invariants: tuple[Formula, ...], in_loop: bool) -> list[Any]:

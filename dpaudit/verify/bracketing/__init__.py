@@ -39,6 +39,7 @@ from dpaudit.verify.bracketing.targets import (
     with_defaults,
 )
 from dpaudit.verify.bracketing.upper import (
+    ALIGNMENT,
     PART,
     READING,
     Bounds,
@@ -139,7 +140,7 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
     check_relation(claim, adjacency)
     answers = wanted.answers or (None if pair is None else length_of(pair.first))
     if known.reading is not None and adjacency in WAYS:
-        known = known.attempt("proof by alignment", proofs_of(known.reading, claim, adjacency, answers), PART)
+        known = known.attempt(ALIGNMENT, proofs_of(known.reading, claim, adjacency), PART)
     elif adjacency is None and domain is None:
         words = f"of query answers {', '.join(WAYS)}; of records {', '.join(RECORDS)}"
         known += Bounds(reasons=(f"proofs: give an adjacency, {words}",))
@@ -157,10 +158,10 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
         every = replayed(target, claim, domain, wanted.neighbours, wanted.most_paths)
         known = known.attempt("exact replay", every, part)
         pair = pair or known.pair
-    if adjacency not in ONE_WAY:
-        known = with_exact_loss(known, target, claim, pair, adjacency, answers)
-        pair = pair or known.pair
     made_up = pair is None and adjacency in RECORDS
+    if adjacency not in ONE_WAY:
+        looked_at = known.pair if made_up else pair
+        known = with_exact_loss(known, target, claim, looked_at, adjacency, answers)
     pair = pair or known.pair
 
     def foreseen(bound: UpperBound, endings: list[str]) -> bool:

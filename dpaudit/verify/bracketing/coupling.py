@@ -8,7 +8,7 @@ from dpaudit.account.bracketed import ONE_WAY, bound_text, spent_text
 from dpaudit.claims import Claim, Relation, claim_from_dict
 from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec
-from dpaudit.results.bounds import Arithmetic, Bracket, Label, UpperBound
+from dpaudit.results.bounds import Arithmetic, Bracket, Label, UpperBound, hair_above
 from dpaudit.verify.bracketing.targets import RECORDS, WAYS, Target, answers_of_pair, form_of, many_answers, words_of
 from dpaudit.verify.checker import Checked, check
 from dpaudit.verify.coupled import Derivation, Way, check_derivation
@@ -24,7 +24,7 @@ OF_USERS = ("add_or_remove_user", "records")
 DELTA = 1e-6  # of the epsilon that is shown beside a claim of another form
 ASSUMED = (
     "arithmetic of real numbers, not of floats",
-    "numbers in the data are finite",
+    "numbers in the data are finite, below 2^53 in size, and Python's own or of 64 bits",
     "mappings have their keys in one order on both datasets",
 )
 
@@ -38,6 +38,13 @@ def proposed(case: NeighbourCase, adjacency: str, data: str | None) -> AdjacentP
 def dearest(found: Derivation) -> Way:
     """The way that spends most."""
     return max(found.ways, key=lambda each: each.total.size)
+
+
+def most_spent(found: Sequence[Derivation]) -> str:
+    """Which step spends most, of the way that does; nothing where none spends."""
+    way = max(map(dearest, found), key=lambda each: each.total.size)
+    step = max(way.steps, key=lambda each: each[2].size, default=None)
+    return "" if step is None else f", of which line {step[0]} spends most ({in_words(step[2])}: {step[1]})"
 
 
 def bounds_of(found: Sequence[Derivation], claim: Claim | None, source: str = COUPLING) -> Iterator[UpperBound]:
@@ -54,7 +61,9 @@ def bounds_of(found: Sequence[Derivation], claim: Claim | None, source: str = CO
     scope = f"all inputs ({words_of(adjacency)}; {kind})"
     if least < math.inf:
         yield UpperBound(least, 0.0, Label.PROVED, scope, Arithmetic.REALS, source, shows=shown)
-    epsilon = max(one.epsilon_at(delta) for one in found)
+    ends = {at: max(one.epsilon_at(at) for one in found) for at in (hair_above(delta), delta)}
+    delta = delta if ends[delta] < math.inf else max(ends)  # of a threshold that was rounded
+    epsilon = ends[delta]
     if least == math.inf or epsilon < least and claim is not None and claim.delta:
         yield UpperBound(epsilon, delta, Label.PROVED, scope, Arithmetic.REALS, source, shows=shown)
 
@@ -139,7 +148,7 @@ def check_about(derivation: Derivation, pair: AdjacentPair) -> None:
             )
         pair.check(relation)
         if not all(map(_finite, (pair.first, pair.second))):
-            raise InvalidSpec(f'the proof is about finite numbers, and the pair "{pair.name}" has others')
+            raise InvalidSpec(f'the proof is about finite numbers of 64 bits, and the pair "{pair.name}" has others')
     else:
         answers = answers_of_pair(pair)  # raises for numbers that round otherwise than doubles
         if derivation.whole and any(each.denominator != 1 for side in answers for each in side):
@@ -147,7 +156,9 @@ def check_about(derivation: Derivation, pair: AdjacentPair) -> None:
 
 
 def _finite(value: Any) -> bool:
-    """Whether no number in data is infinite or none at all."""
+    """Whether no number in data is infinite, none at all, or of a narrow type of numpy's, whose arithmetic wraps."""
+    if hasattr(value, "dtype") and value.dtype.kind in "fiub" and value.dtype.itemsize < 8:
+        return False
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, Mapping):

@@ -13,7 +13,7 @@ from dpaudit.verify.coupled import Derivation
 from dpaudit.verify.coupled.spent import Spending
 from dpaudit.verify.language import nodes, read, text
 from dpaudit.verify.language.facts import walks
-from dpaudit.verify.proof import REACH, WINNER, Alignment, Proof, Shift
+from dpaudit.verify.proof import REACH, Proof, Shift
 
 if TYPE_CHECKING:
     from dpaudit.verify.bracketing import Joined
@@ -49,14 +49,8 @@ def _aligned(proof: Proof) -> Iterator[str]:
     blocks: dict[nodes.Part, nodes.Block] = {"before": program.before, "loop": program.loop or ()}
     blocks["after"] = program.after
     paths = {name: (where, draws) for part, block in blocks.items() for name, where, draws in _paths(part, block)}
-    every = {name: draw for _, draws in paths.values() for name, draw in draws.items()}
-    paths[WINNER] = (", of the answer that is returned", every)
     yield f"{proof.function} ({proof.adjacency}): what the second run adds to its noise, to give the same output"
-    for place, alignment in enumerate(proof.alignments):
-        costs = dict.fromkeys(case.cost for case in proof.cases if case.alignment == place)
-        if len(proof.alignments) > 1:
-            yield f"in runs that cost {' or '.join(costs)}"
-        yield from (_added(proof, alignment, shift, paths) for shift in alignment.shifts)
+    yield from (_added(proof, shift, paths) for shift in proof.alignment.shifts)
     low, high = REACH[proof.adjacency]
     yield f"together at most {proof.cost}; d is how far the answer at hand moves, from {low} to {high}"
 
@@ -70,10 +64,10 @@ def _paths(part: nodes.Part, block: nodes.Block) -> Iterator[tuple[str, str, dic
         yield name, where and f", where {where}", draws
 
 
-def _added(proof: Proof, alignment: Alignment, shift: Shift, paths: Paths) -> str:
+def _added(proof: Proof, shift: Shift, paths: Paths) -> str:
     """What the second run adds to one draw, and the most that it costs."""
     where, draws = paths[shift.path]
-    draw, kept = draws[shift.draw], {each.variable: each for each in alignment.kept}
+    draw, kept = draws[shift.draw], {each.variable: each for each in proof.alignment.kept}
     still = {name: factor for name, factor in shift.differences.items() if kept[name].by is None}
     constant = shift.constant + sum(factor * kept[name].value for name, factor in still.items())
     others = {f"({name}' - {name})": factor for name, factor in shift.differences.items() if name not in still}

@@ -10,18 +10,18 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 from dpaudit.account.bracketed import upper_text
 from dpaudit.auditing.known import known_upper
 from dpaudit.base.strict import stored
-from dpaudit.claims import Claim, PureDP
+from dpaudit.claims import ApproximateDP, Claim, PureDP, Relation
 from dpaudit.claims.rounding import above
 from dpaudit.data import AdjacentPair
 from dpaudit.data.data import digest
 from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
-from dpaudit.results.bounds import Arithmetic, Bracket, Label, UpperBound, hair_above
+from dpaudit.results.bounds import EXACT, Arithmetic, Bracket, Label, UpperBound, hair_above
 from dpaudit.verify.alignment import Unproved, prove
 from dpaudit.verify.bracketing.coupling import (
     COUPLING,
@@ -29,6 +29,7 @@ from dpaudit.verify.bracketing.coupling import (
     bounds_of,
     check_about,
     dearest,
+    most_spent,
     proposed,
 )
 from dpaudit.verify.bracketing.targets import (
@@ -39,7 +40,6 @@ from dpaudit.verify.bracketing.targets import (
     check_adjacent,
     check_form,
     check_relation,
-    length_of,
     many_answers,
     words_of,
 )
@@ -49,29 +49,33 @@ from dpaudit.verify.coupled.cases import NeighbourCase
 from dpaudit.verify.coupled.tape import check_reading
 from dpaudit.verify.coupled.ways import NotShown
 from dpaudit.verify.deadline import left_s, within
-from dpaudit.verify.enclosure import check_wide, named, rational
+from dpaudit.verify.enclosure import Enclosure, check_wide, named, rational
 from dpaudit.verify.language import expression, read
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.language.source import source_of
 from dpaudit.verify.proof import Proof
-from dpaudit.verify.replay import replay
+from dpaudit.verify.replay import outside, replay
 from dpaudit.verify.witnesses import (
     OutsideIntegrals,
     PairLoss,
     pair_delta,
     pair_loss,
-    refute,
-    refute_at_length,
     worst_pair,
 )
+from dpaudit.verify.witnesses.followed import CLOSE, followed
+from dpaudit.verify.witnesses.losses import delta_between, loss_between
 from dpaudit.verify.witnesses.outputs import in_words
 
 MOST_EPSILON = 64.0  # that is looked for at a delta
 WITHIN = 1e-6  # relative: how exact that epsilon is
 PART = 0.5  # of the time that is left, for each method: the steps after it get the rest
 MOST_TIME_S = 1e6  # for one method, where nothing limits it
+BESIDE = 1e-3  # the delta at which the loss of a pair is compared with a claim of another form
 ANSWERS = 5  # of the pair that is looked for, where nothing says how many
-READING = "reading the source"
+LENGTHS = (10, 20, 40, 80)  # numbers of answers where few refute nothing: a top costs most after many bottoms
+GAIN = 1.01  # more answers that lose less than 1 % more end the search
+MOST_EFFORT = 3_000  # paths followed and integrals asked for at each number, then its search ends
+READING, ALIGNMENT = "reading the source", "proof by alignment"
 Costed = tuple[Proof, Fraction]  # a proof and the loss that it shows at the parameters
 
 
@@ -155,11 +159,13 @@ class Bounds:
     def told(self, done: bool) -> tuple[str, ...]:
         """The reasons, first that of the method that came furthest.
 
-        What the first reader does not read is left out where another came as far, or where all is `done`.
+        What the first reader does not read is left out where another came as far, or where all is `done`; then what no
+        alignment shows as well.
         """
         others = (line for reason, line in self.lines.items() if not reason.startswith(READING))
         far = math.inf if done else max(others, default=0)
         left = (each for each in self.reasons if not each.startswith(READING) or self.lines.get(each, math.inf) > far)
+        left = (each for each in left if not (done and each.startswith(ALIGNMENT)))
         return tuple(sorted(left, key=lambda each: -self.lines.get(each, 0)))
 
 
@@ -197,21 +203,23 @@ def readings(
         yield Bounds(reading=Reading(program, parameters, claim))
 
 
-def proofs_of(reading: Reading, claim: Claim | None, adjacency: str, answers: int | None) -> Iterator[Bounds]:
-    """Bounds by alignment: for any number of answers, and where that leaves the claim open, for this one."""
+def proofs_of(reading: Reading, claim: Claim | None, adjacency: str) -> Iterator[Bounds]:
+    """Bounds by alignment: for all parameters, and where that leaves the claim open, at the whole ones."""
     check_unit(reading)
     refused: list[Unproved] = []
     least = math.inf  # of the bounds so far
-    for fixed, number in _attempts(reading, answers):
-        result = _proofs(reading, adjacency, fixed, number)
+    program = reading.program
+    whole = {name: reading.parameters[name] for name in program.parameters if name in program.integers}
+    for fixed in (None, whole) if whole else (None,):
+        result = _proofs(reading, adjacency, fixed)
         if isinstance(result, Unproved):
             refused.append(result)
             continue
-        bound = proved_bound(reading, adjacency, number, result, "randomness alignment")
+        bound = proved_bound(reading, adjacency, result, "randomness alignment")
         if least <= bound.epsilon_upper:
             continue  # holds for fewer inputs, and says no more
         least = bound.epsilon_upper
-        yield Bounds((bound,), {bound: number}, behind={bound: tuple(proof for proof, _ in result)})
+        yield Bounds((bound,), {bound: None}, behind={bound: tuple(proof for proof, _ in result)})
         if claim is None or Bracket("", claim, None, (bound,)).proving is not None:
             return
     if refused and least == math.inf:
@@ -249,7 +257,10 @@ def derived(
             check_about(each, pair)
     case = next((each for each in heard if each.words == dearest(found[-1]).case), heard[-1])
     yield Bounds(pair=proposed(case, adjacency, found[-1].data))
-    for bound in bounds_of(found, claim):
+    bounds = tuple(bounds_of(found, claim))
+    if claim is not None and Bracket("", claim, None, bounds).proving is None:
+        bounds = tuple(bounds_of(found, claim, f"{COUPLING}{most_spent(found)}"))
+    for bound in bounds:
         yield Bounds((bound,), {bound: answers}, behind={bound: tuple(found)})
 
 
@@ -260,23 +271,11 @@ def check_unit(reading: Reading) -> None:
         raise InvalidSpec(f"an adjacency is about moves of at most 1, and the parameter sensitivity is {unit}")
 
 
-def _attempts(reading: Reading, answers: int | None) -> Iterator[tuple[Mapping[str, Fraction] | None, int | None]]:
-    program = reading.program
-    whole = {name: reading.parameters[name] for name in program.parameters if name in program.integers}
-    yield None, None
-    if whole:
-        yield whole, None
-    if answers is not None and program.loop is not None:
-        yield whole or None, answers
-
-
-def _proofs(
-    reading: Reading, adjacency: str, fixed: Mapping[str, Fraction] | None, answers: int | None
-) -> list[Costed] | Unproved:
+def _proofs(reading: Reading, adjacency: str, fixed: Mapping[str, Fraction] | None) -> list[Costed] | Unproved:
     """The accepted proofs of all ways of an adjacency with their costs, or the first that failed."""
     costed: list[Costed] = []
     for way in WAYS[adjacency]:
-        proof = prove(reading.program, way, claim=reading.claim, fixed=fixed, answers=answers)
+        proof = prove(reading.program, way, claim=reading.claim, fixed=fixed)
         if isinstance(proof, Unproved):
             return proof
         proof = certified(proof)
@@ -284,11 +283,9 @@ def _proofs(
     return costed
 
 
-def proved_bound(
-    reading: Reading, adjacency: str, answers: int | None, proofs: Sequence[Costed], source: str
-) -> UpperBound:
+def proved_bound(reading: Reading, adjacency: str, proofs: Sequence[Costed], source: str) -> UpperBound:
     """What proofs of all ways of an adjacency show together, and for which inputs."""
-    number = "the data one number" if reading.program.loop is None else many_answers(answers)
+    number = "the data one number" if reading.program.loop is None else many_answers(None)
     at = f"; at {named(reading.parameters)}" if reading.parameters else ""
     scope = f"all inputs ({words_of(adjacency)}; {number}{at})"
     return UpperBound(above(max(cost for _, cost in proofs)), 0.0, Label.PROVED, scope, Arithmetic.REALS, source)
@@ -324,6 +321,8 @@ def with_exact_loss(
         known = known.attempt("exact loss", _loss_of(reading, claim, pair, known.reasons), PART)
     elif reading is not None and adjacency is not None:
         known = _with_search(known, reading, claim, adjacency, answers)
+    if pair is not None and not any(each.label in EXACT for each in known.uppers):
+        known = known.attempt("the code followed on the pair", _followed(target, claim, pair, adjacency), PART)
     computed = (each for each in known.uppers if each.label is Label.EXACT_PAIR)
     if pair is not None and all(each.epsilon_upper == math.inf != each.epsilon_lower for each in computed):
         offered = known_upper(target.mechanism, pair, 0.0 if claim is None else claim.delta)
@@ -338,10 +337,26 @@ def _loss_of(reading: Reading, claim: Claim | None, pair: AdjacentPair, reasons:
     bound = loss.upper_bound()
     bound = replace(bound, scope=f'the pair "{pair.name}", {bound.scope}')
     yield Bounds((bound,), {bound: len(first)}, notes=(_event(loss),))
-    if claim is not None and 0.0 < claim.delta < 1.0:
-        at_delta = _at_delta(reading, claim.delta, first, second, bound)
-        more = Bounds(reasons=reasons).attempt("exact loss at delta", at_delta)
-        yield replace(more, reasons=more.reasons[len(reasons) :])
+    least_delta = functools.partial(pair_delta, reading.program, first, second, reading.parameters)
+    at_delta = (Bounds((each,)) for each in _at_delta(least_delta, claim, bound))
+    more = Bounds(reasons=reasons).attempt("exact loss at delta", at_delta)
+    yield replace(more, reasons=more.reasons[len(reasons) :])
+
+
+def _followed(target: Target, claim: Claim | None, pair: AdjacentPair, adjacency: str | None) -> Iterator[Bounds]:
+    """The loss of a pair by the code itself, run on both datasets with draws that stay open."""
+    if not callable(target.source):
+        return
+    pair.check(Relation(adjacency) if adjacency in RECORDS else None if claim is None else claim.relation)
+    ours, theirs = followed(target.source, *pair.open(), target.parameters, target.name)
+    found = loss_between(ours, theirs)
+    unseen = ", ".join(sorted(outside(target.source)))
+    scope = f'the pair "{pair.name}"; {found.over}{f", if nothing is kept or told by {unseen}" if unseen else ""}'
+    pure = replace(found.upper_bound(), scope=scope, source=f"{target.name} followed on the pair")
+    for each in chain([pure], _at_delta(lambda epsilon: delta_between(ours, theirs, epsilon), claim, pure)):
+        low, high = (each.epsilon_lower or 0.0) * (1.0 - CLOSE) - CLOSE, each.epsilon_upper * (1.0 + CLOSE) + CLOSE
+        sure = replace(each, epsilon_lower=max(0.0, low), epsilon_upper=high)  # the code's own doubles round
+        yield Bounds((sure,), {sure: None})
 
 
 def _event(loss: PairLoss) -> str:
@@ -351,20 +366,24 @@ def _event(loss: PairLoss) -> str:
     return f"answers {loss.words}{order}: the output {in_words(way.event)} has the probabilities {chances}"
 
 
-def _at_delta(
-    reading: Reading, delta: float, first: tuple[Fraction, ...], second: tuple[Fraction, ...], pure: UpperBound
-) -> Iterator[Bounds]:
-    """The epsilon of the pair at the claim's delta: between two values from bisection, one on either side."""
+def _at_delta(least_delta: Callable[[float], Enclosure], claim: Claim | None, pure: UpperBound) -> Iterator[UpperBound]:
+    """The epsilon of the pair at the delta of the claim, or one beside it: from bisection, one end on either side."""
+    delta = 0.0 if claim is None else claim.delta if isinstance(claim, PureDP | ApproximateDP) else BESIDE
+    if not 0.0 < delta < 1.0:
+        return
 
     def side(epsilon: float) -> int:
         """Above 0 where the loss at delta is certainly larger, below 0 where it is at most this, 0 where unknown."""
-        mass = pair_delta(reading.program, first, second, reading.parameters, epsilon)
+        mass = least_delta(epsilon)
         return 1 if mass.lower > delta else -1 if mass.upper <= delta else 0
 
     low, high = 0.0, 0.0 if side(0.0) < 0 else min(pure.epsilon_upper, 1.0)
-    while high and high < pure.epsilon_upper and side(high) >= 0:
+    while high and high < pure.epsilon_upper and (where := side(high)) >= 0:
+        if high >= MOST_EPSILON and where > 0:
+            yield replace(pure, epsilon_lower=high, delta=delta)
+            return
         if high >= MOST_EPSILON:
-            raise InvalidSpec(f"the epsilon at delta {delta:g} is above {MOST_EPSILON:g}, or cannot be told")
+            raise InvalidSpec(f"the epsilon at delta {delta:g} cannot be told")
         high = min(2.0 * high, pure.epsilon_upper)
     while high - low > WITHIN * high:
         middle = (low + high) / 2.0
@@ -372,7 +391,7 @@ def _at_delta(
         if where == 0:
             break
         low, high = (middle, high) if where > 0 else (low, middle)
-    yield Bounds((replace(pure, epsilon_upper=high, epsilon_lower=low, delta=delta),))
+    yield replace(pure, epsilon_upper=high, epsilon_lower=low, delta=delta)
 
 
 def _with_search(known: Bounds, reading: Reading, claim: Claim | None, adjacency: str, answers: int | None) -> Bounds:
@@ -380,34 +399,33 @@ def _with_search(known: Bounds, reading: Reading, claim: Claim | None, adjacency
     program = reading.program
     number = 1 if program.loop is None else answers or ANSWERS
 
-    def of_pair(bound: UpperBound, first: tuple[Fraction, ...], second: tuple[Fraction, ...]) -> Bounds:
-        return Bounds((bound,), {bound: len(first)}, pair=_pair(program, first, second, "the worst pair found"))
-
-    def worst() -> Iterator[Bounds]:
+    def worst(sizes: Sequence[int], claimed: float, effort: float) -> Iterator[Bounds]:
+        """The worst pair of the first number of answers where it loses more than is claimed."""
         check_unit(reading)
-        way = "up" if adjacency == "monotone" else adjacency  # both orders of a pair are compared
-        best = worst_pair(program, way, number, reading.parameters)
-        bound = best.upper_bound()
+        way, lost = "up" if adjacency == "monotone" else adjacency, 0.0  # both orders of a pair are compared
+        for size in sizes:
+            best = worst_pair(program, way, size, reading.parameters, effort=effort)
+            if best.loss.lower > claimed:
+                break
+            if size > ANSWERS and best.loss.lower < GAIN * lost:
+                return
+            lost = best.loss.lower
+        else:
+            return
+        bound, event = best.upper_bound(), Bounds(notes=(_event(best),))
         # all events: long, and no news
-        many = number > ANSWERS and Bracket("", claim, None, (bound,)).refuting
+        many = size > ANSWERS and Bracket("", claim, None, (bound,)).refuting
         if bound.epsilon_upper == math.inf != bound.epsilon_lower and not many:  # only some events were looked at
             with contextlib.suppress(OutsideIntegrals):
                 bound = pair_loss(program, best.first, best.second, reading.parameters).upper_bound()
-        yield of_pair(bound, best.first, best.second) + Bounds(notes=(_event(best),))
+        pair = _pair(program, best.first, best.second, "the worst pair found")
+        yield Bounds((bound,), {bound: len(best.first)}, pair=pair) + event
 
-    def refutation(claim: PureDP) -> Iterator[Bounds]:
-        check_unit(reading)
-        for search, each in product((refute,) if answers else (refute, refute_at_length), WAYS[adjacency]):
-            found = search(program, each, claim.epsilon, reading.parameters)
-            if found is not None:
-                low, source = found.loss.lower, "refutation by integrals"
-                bound = UpperBound(math.inf, 0.0, Label.EXACT_PAIR, found.words, Arithmetic.BALLS, source, low)
-                yield of_pair(bound, found.first, found.second)
-                return
-
-    found = known.attempt("exact loss", worst(), PART)
+    found = known.attempt("exact loss", worst((number,), -math.inf, math.inf), PART)
     if isinstance(claim, PureDP) and not Bracket("", claim, None, found.uppers).settled:
-        other = replace(known, reasons=found.reasons).attempt("search for a refutation", refutation(claim), PART)
+        sizes = (1, 2, 3, 4, *(() if answers else LENGTHS)) if program.loop is not None else ()
+        other = replace(known, reasons=found.reasons)
+        other = other.attempt("search for a refutation", worst(sizes, claim.epsilon, MOST_EFFORT), PART)
         found = other if other.pair is not None else replace(found, reasons=other.reasons)
     if found.pair is None:
         first, second = _plain(reading, adjacency, number)
@@ -505,12 +523,4 @@ def _bound_by_alignment(
                     f"the proof is for {name} = {value}, and {target.name} has {reading.parameters[name]}"
                 )
         costed.append((proof, epsilon(proof, reading.parameters)))
-    numbers = {proof.answers for proof in proofs}
-    if len(numbers) > 1:
-        raise InvalidSpec("the proofs of the two ways must be for the same number of answers")
-    answers = numbers.pop()
-    for pair in pairs:
-        if answers is not None and length_of(pair.first) != answers:
-            held = length_of(pair.first)
-            raise InvalidSpec(f'the proof is for {answers} answers, and the pair "{pair.name}" has {held}')
-    return proved_bound(reading, adjacency, answers, costed, source)
+    return proved_bound(reading, adjacency, costed, source)

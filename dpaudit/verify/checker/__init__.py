@@ -20,11 +20,10 @@ def check(proof: Proof) -> Checked:
     Raises `ProofRejected` where an obligation fails, cannot be decided, or the proof is not of a form that is known,
     `MissingRequirement` without cvc5 for a proof that has no certificate.
 
-    >>> from dpaudit.verify.proof import Alignment, Case, Shift
+    >>> from dpaudit.verify.proof import Alignment, Shift
     >>> source = "def release(data, rng, eps):\\n    return data + rng.laplace(scale=2 / eps)\\n"
     >>> moved = Alignment((Shift("before:", "draw_1", answer=Fraction(-1)),))
-    >>> half = Case(0, "eps/2")
-    >>> proof = Proof(source, "release", "all-differ", {}, None, "eps", "eps/2", "lock-step", (moved,), (half,))
+    >>> proof = Proof(source, "release", "all-differ", {}, "eps", "eps/2", moved)
     >>> check(proof).keeps_claim, epsilon(proof, {"eps": 3}), check(certified(proof)).keeps_claim
     (True, Fraction(3, 2), True)
     """

@@ -7,7 +7,7 @@ here, and only where each factor is shown to be positive by the facts before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -48,13 +48,13 @@ def symbols(formula: Formula) -> frozenset[Unknown]:
     return frozenset().union(*(sign.ratio.symbols for sign in algebra.leaves(formula, Sign)))
 
 
-def decided(formula: Formula, known: Callable[[Sign], bool | None] = lambda sign: None) -> bool | None:
-    """Whether the formula holds whatever the state; None where that is not plain. `known` may decide more signs."""
+def decided(formula: Formula) -> bool | None:
+    """Whether the formula holds whatever the state; None where that is not plain."""
 
     def of_sign(sign: Formula) -> bool | None:
         assert isinstance(sign, Sign)
         number = sign.ratio.constant
-        return known(sign) if number is None else bool(ORDERS[sign.order](number, 0))
+        return None if number is None else bool(ORDERS[sign.order](number, 0))
 
     return algebra.decided(formula, of_sign)
 

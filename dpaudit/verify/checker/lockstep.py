@@ -1,4 +1,4 @@
-"""Lock-step: both runs take the same path, and the second run's draws are those of the first, shifted.
+"""Both runs take the same path, and the second run's draws are those of the first, shifted.
 
 Why it is a proof. Fix both datasets, the parameters and the number of answers. A run takes one whole path (its
 decisions before, in every turn of, and after the loop). On it, public values are functions of the path alone, and
@@ -9,8 +9,7 @@ shifted draws the second run takes the same path and gives the same output. Shif
 the density of a Laplace draw of scale b changes by at most e^(|shift| / b); that of an exponential draw by
 e^(shift / b) where the shift is at least 0, and other laws are not shifted. Hence
 P(path, output in S) <= e^cost P'(path, output in S), and the sum over the paths gives the claim. No injectivity is
-needed, since each path is compared with itself alone; the alignment may therefore depend on the whole path, as it
-does where a proof is by cases.
+needed, since each path is compared with itself alone.
 
 The facts used at the head of the loop (differences, bounds of counters, `used`) are shown on entry and again at
 the end of each path that returns there, from the facts at its start.
@@ -264,8 +263,6 @@ def check_names(alignment: Alignment, starts: Iterable[Start], program: nodes.Pr
         raise ProofRejected(f"more than {MOST_BOUNDS} bounds in one alignment")
     if alignment.bounds and program.loop is None:
         raise ProofRejected("bounds are stated, but there is no loop")
-    if alignment.phases:
-        raise ProofRejected("phases belong to a proof of shape 'winner'")
 
 
 def _within(invariant: Kept, difference: Ratio, used: Ratio) -> list[Formula]:

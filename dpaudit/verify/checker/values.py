@@ -179,7 +179,6 @@ def _arithmetic(operation: nodes.Operation, left: Ratio, right: Ratio, public: P
 MOVED = Unknown("moved", "d")
 USED = Unknown("used", "used", whole=True)
 USED_NEXT = Unknown("used", "used after it", whole=True)
-MOST_ANSWERS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +215,6 @@ def scope_of(program: nodes.Program, proof: Proof, scales: Iterable[Ratio], publ
         granted.append(f"{symbol.name} >= 1" if symbol.whole else f"{symbol.name} > 0")
         facts = facts.assuming(least, *_at_least_one(symbol))
     facts = facts.assuming(Sign(">", Ratio.of(LENGTH)), *_at_least_one(LENGTH))
-    if proof.answers is not None:
-        facts = facts.assuming(compared("==", Ratio.of(LENGTH), Ratio.number(proof.answers)))
     for asserted in program.preconditions:
         facts = facts.assuming(condition(asserted, State({}), public))
     if facts.assuming(*division_facts(public)).holds(Truth(False)) is not False:
@@ -242,8 +239,6 @@ def fixed_values(program: nodes.Program, proof: Proof) -> None:
             raise ProofRejected(f"the fixed value of {name} must be whole, got {value}")
     if proof.adjacency not in ADJACENCIES:
         raise ProofRejected(f"the adjacency must be one of {', '.join(ADJACENCIES)}, got {proof.adjacency!r}")
-    if proof.answers is not None and not 1 <= proof.answers <= MOST_ANSWERS:
-        raise ProofRejected(f"the number of answers must be in 1..{MOST_ANSWERS}, got {proof.answers}")
 
 
 def moves(adjacency: Adjacency) -> tuple[Formula, ...]:

@@ -128,12 +128,16 @@ def derive(
     >>> derive(count, "add_or_remove_one", {"eps": 0.5}).epsilon_at(0.0)
     0.5
     """
-    for function in (source.definition, *source.functions.values()):
+    for function in (source.definition, *source.functions.values(), *source.classes.values()):
         check_followed(function)
     errors: list[NotShown] = []
     heard = [] if heard is None else heard
     kinds = (
-        (data,) if data else kinds_of(source.definition, names_of(source.definition, parameters)[0], adjacency in MOVES)
+        (data,)
+        if data
+        else ("an array",)
+        if answers
+        else kinds_of(source.definition, names_of(source.definition, parameters)[0], adjacency in MOVES)
     )
     for kind, whole in itertools.product(kinds, (False, True)):
         if whole and not isinstance(errors[-1], WholeAnswers):
@@ -209,7 +213,6 @@ def _ways(source: ReadSource, parameters: Mapping[str, Any], case: NeighbourCase
         run, given = TreeExecutor(source), copy.deepcopy(dict(parameters))
         run.rules = rules = LoopRules(run)
         run.script = script
-        rules.changed_axes.update(case.axes)
         rules.numbers = case.numbers
         try:
             output = rules.look(
@@ -219,6 +222,8 @@ def _ways(source: ReadSource, parameters: Mapping[str, Any], case: NeighbourCase
                 raise run.refusal("an output that is not the same on both datasets", "add noise to each part")
         except RaisedAlike as error:
             raised = str(error)
+        except OverflowError:
+            raise run.refusal("a number this large", "use numbers that doubles hold") from None
         except Listed:
             raise run.refusal("an answer by its place", "give `answers`, how many there are") from None
         if not (rules.alike(given, dict(parameters)) and rules.alike(run.constants, TreeExecutor(source).constants)):

@@ -10,7 +10,6 @@ are apart since.
 from __future__ import annotations
 
 import ast
-import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -22,17 +21,18 @@ from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.expressions import MISSING
 from dpaudit.verify.coupled.functions import CallRules
 from dpaudit.verify.coupled.joins import ANY
-from dpaudit.verify.coupled.noise import EntryAxis, Rng
+from dpaudit.verify.coupled.noise import Rng
+from dpaudit.verify.coupled.templates import names_in, seen_in
 from dpaudit.verify.coupled.values import (
     ALL,
-    CLOCK,
     ME,
-    NEW,
     STILL,
     USER,
+    AnyRow,
+    Axis,
     Bound,
-    EntryIndex,
     FreshNoise,
+    Function,
     Keyed,
     KnownArray,
     Noisy,
@@ -53,29 +53,27 @@ from dpaudit.verify.coupled.values import (
     is_number,
     is_same,
     number_of,
-    of_itself,
     parts,
 )
-from dpaudit.verify.coupled.ways import Contents, Left, NotShown
+from dpaudit.verify.coupled.ways import Contents, Left, NotShown, RaisedAlike
 
 UP, DOWN = Span(Fraction(0), Fraction(1)), Span(Fraction(-1), Fraction(0))
 MOVES = {"all-differ": (UP | DOWN,), "one-differs": (UP, DOWN), "up": (UP,), "down": (DOWN,)}
 RECORDS = ("add_or_remove_one", "replace_one", "add_or_remove_user")
 MOST_CASES = 5_000
 Region = Mapping[tuple[Any, ...], Place]
+APPENDED = "for T in OVER:\n    v_.append(MADE)"
+COINS = "while R.random() < P:\n    k_ += 1"
+RACES = {  # the last lines of a turn that keeps the place of the largest, or the smallest
+    pick: [
+        f"if {first}{test}:\n    {kept}"
+        for first in ("", "FIRST or ")
+        for test in (f"y_ {sign} b_", f"y_ {sign}= b_", f"b_ {turned} y_", f"b_ {turned}= y_")
+        for kept in ("b_ = y_; w_ = i_", "w_ = i_; b_ = y_", "b_, w_ = y_, i_", "w_, b_ = i_, y_")
+    ]
+    for pick, sign, turned in ((max, ">", "<"), (min, "<", ">"))
+}
 MOST_ROWS = 16  # of a user, where the code bounds their number
-
-
-class DataAxis(EntryAxis):
-    """Names the places of a dataset that is not empty."""
-
-    filled = True
-
-
-class RowAxis(EntryAxis):
-    """Names the length of each row of a table: a number once one was used for it."""
-
-    number: int | None = None
 
 
 class LoopRules(CallRules):
@@ -83,7 +81,8 @@ class LoopRules(CallRules):
 
     def __init__(self, run: TreeExecutor) -> None:
         super().__init__(run)
-        self.rows, self.changed_axes, self.ones, self.standing = RowAxis(), {}, set[int](), {}
+        self.rows, self.standing = Axis(), {}
+        self.ones: dict[int, Any] = {}  # containers that one run alone has made
         self.marks: dict[Any, PairedNumber] = {}  # of each variable: what it is at the start of a turn of one run alone
         self.facts: dict[Any, Any] = {}  # what was found out of the case on the way, undone with all else
         self.numbers = set[tuple[Any, ...]]()
@@ -96,14 +95,16 @@ class LoopRules(CallRules):
 
         perhaps = False
 
+        inside = self.single is not None  # of what one run alone has, of which there may be many
+
         def made(entry: Any) -> Any:
             nonlocal perhaps
-            run.assign(generator.target, entry)
+            run.assign(generator.target, copied(entry))
             for test in generator.ifs:
                 condition = run.truth(run.value(test))
                 if isinstance(condition, PairedTruth):
-                    if self.single is None:
-                        perhaps = True
+                    if self.single is None or inside:
+                        perhaps |= entry is not items.usual
                         continue  # both runs have the entry, or neither
                     condition = self.taken(condition)
                 if not condition:
@@ -111,41 +112,26 @@ class LoopRules(CallRules):
             return element()
 
         before, clock = run.contents(), self.clock
-        usual = self.many(lambda: self.check_own(self.of_entry(made, items.usual, items), clock))
-        changed = [
-            self.check_own(self.both(lambda one: self.of_entry(made, one, items), each), clock)
-            for each in items.changed
-        ]
-        changed = [self.perhaps(each) for each in changed] if perhaps else changed
-        extra = items.extra
-        if extra is not None:
-            extra = extra[0], self.alone(extra[0], lambda: made(items.extra[1]))  # type: ignore[index]
+        found = self.each(items, lambda entry: self.check_own(made(entry), clock))
         before.pop(id(self.facts))
         if not self.untouched_contents(before, run.contents()):
             raise run.refusal("a comprehension that changes something", "write it as a loop")
-        for each in changed:
-            if isinstance(each, Replaced) and MISSING in (each.first, each.second):
-                if extra is None and not (each.first is MISSING and each.second is MISSING):
-                    extra = (each.first is MISSING, each.second if each.first is MISSING else each.first)
-                elif each.first is not MISSING or each.second is not MISSING:
-                    raise run.refusal("such a selection", "select in one place")
-        changed = [
-            each
-            for each in changed
-            if each is not MISSING and not (isinstance(each, Replaced) and MISSING in (each.first, each.second))
-        ]
-        if extra is not None and extra[1] is MISSING:
-            extra = None
-        if usual is MISSING:
-            usual = (
-                PairedNumber(True, STILL, STILL, True)
-                if not changed and extra is None
-                else self.like([*changed, *(extra or ())[1:]][0])
-            )
-        axis = items.axis if not generator.ifs else EntryAxis()
-        self.changed_axes[axis] = bool(changed)
-        self.stand([usual, *changed, *(extra or ())[1:]])
-        return Vector(usual=usual, changed=tuple(changed), extra=extra, axis=axis, most=items.most)
+        extras = [] if found.extra is None or found.extra[1] is MISSING else [found.extra]
+        changed = []
+        for each in found.changed:
+            first, second = (each.first, each.second) if isinstance(each, Replaced) else (each, each)
+            if first is not MISSING and second is not MISSING:
+                changed.append(self.perhaps(each) if perhaps else each)
+            elif first is not second:
+                extras.append((first is MISSING, second if first is MISSING else first))
+        none = found.usual is MISSING
+        if len(extras) > 1 or none and (changed or extras):
+            raise run.refusal("such a selection", "select in one place")
+        usual = PairedNumber(True, STILL, STILL, True) if none else found.usual
+        axis = items.axis if not generator.ifs else Axis(len(changed))
+        result = Vector(usual=usual, changed=tuple(changed), extra=extras[0] if extras else None, axis=axis)
+        self.stand(parts(result))
+        return result
 
     def perhaps(self, value: Any) -> Any:
         """An entry that changes, where it is not known whether it is there."""
@@ -164,11 +150,6 @@ class LoopRules(CallRules):
                 self.standing[id(each)] = each
             self.stand(each)
 
-    def of_entry(self, made: Callable[[Any], Any], entry: Any, vector: Vector) -> Any:
-        """What is made of an entry, by names that are its own; what is taken from it is not that of other entries."""
-        since = next(CLOCK)
-        return of_itself(made(replace(entry, entry_of=vector) if type(entry) is PairedNumber else copied(entry)), since)
-
     def of_any(self, generator: ast.comprehension, items: UnknownValue, element: Callable[[], Any]) -> Any:
         """A comprehension over entries of which nothing is known."""
         run, before = self.run, self.run.contents()
@@ -184,56 +165,38 @@ class LoopRules(CallRules):
             raise run.refusal("a comprehension over what is not known", "write it over public or noisy values")
         return UnknownValue()
 
-    def like(self, value: Any) -> Any:
-        """An entry that both runs have, of the same kind as another."""
-        number = number_of(self.numeric(value))
-        return PairedNumber(True, number.span, whole=number.whole) if number is not None else UnknownValue()
-
     def appended(self, node: ast.For, items: Vector) -> bool:
         """Whether a loop only appends one value a turn to a new list: that is a comprehension."""
-        match node:
-            case ast.For(
-                target=ast.Name() | ast.Tuple(),
-                body=[
-                    ast.Expr(
-                        value=ast.Call(
-                            func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[made], keywords=[]
-                        )
-                    )
-                ],
-                orelse=[],
-            ):
-                pass
-            case _:
-                return False
-        run = self.run
-        target = run.frame.get(name)
-        if name in {each.id for each in ast.walk(made) if isinstance(each, ast.Name)}:
+        seen, run = seen_in(node, APPENDED), self.run
+        if seen is None or seen["v_"] in names_in(seen["MADE"]) or run.frame.get(seen["v_"]) != []:
             return False
-        if target != [] or sum(each is target for frame in run.frames for each in frame.values()) != 1:
+        if run.names_of(run.frame[seen["v_"]]) != 1:
             return False
-        generator = ast.comprehension(target=node.target, iter=node.iter, ifs=[], is_async=0)
-        run.frame[name] = self.comprehension(generator, items, lambda: run.value(made))
-        for each in ast.walk(node.target):
-            if isinstance(each, ast.Name):
-                run.frame[each.id] = UnknownValue(False)
+        run.frame[seen["v_"]] = self.made_of_each(node, seen["MADE"], items, seen["v_"])
         return True
+
+    def made_of_each(self, node: ast.For, made: ast.expr, items: Vector, *changing: str) -> Any:
+        """What an expression is for each entry that a loop goes over; what the names of the entry are then is left.
+
+        `changing`: names that nothing may read on the way.
+        """
+        self.run.frame.update(dict.fromkeys(changing, MISSING))
+        generator = ast.comprehension(target=node.target, iter=node.iter, ifs=[], is_async=0)
+        found = self.run.comprehension(ast.ListComp(made, [generator]), items)
+        self.run.frame.update(dict.fromkeys(names_in(node.target), UnknownValue(False)))
+        return found
 
     # --- loops ----------------------------------------------------------------------------------------------------
 
-    def loop(self, node: ast.For, items: Vector) -> None:
-        """A loop over the entries of a dataset."""
+    def loop(self, node: ast.For, items: Vector, more: tuple[tuple[bool, Any], ...] = ()) -> None:
+        """A loop over the entries of a dataset, and `more` that one run alone has."""
         run = self.run
-        if self.single is not None and items.most is not None and items.most <= 32:
-            for _ in range(items.most):
-                if run.choose():
-                    break
-                if not self.one_turn(node, copied(items.usual)):
-                    return
-            return
 
         def usual() -> None:
-            run.turn(node, copied(items.usual))
+            entry = items.usual
+            run.turn(
+                node, copied(entry.records[run.choose(len(entry.records))] if isinstance(entry, AnyRow) else entry)
+            )
 
         run.endless(usual)
         for each in items.changed:
@@ -242,77 +205,68 @@ class LoopRules(CallRules):
             elif not self.one_turn(node, each):
                 run.block(node.orelse)
                 return
-        if items.extra is not None:
-            second, entry = items.extra
+        if items.changed:
+            run.endless(usual)
+        for second, entry in (*([] if items.extra is None else [items.extra]), *more):
             self.apart(node, MISSING if second else entry, entry if second else MISSING)
-        if items.changed or items.extra is not None:
             run.endless(usual)
         run.block(node.orelse)
 
-    def winner_loop(self, node: ast.For, items: Vector) -> bool:
-        """Whether a loop only keeps the place of the largest noisy value: `if i == 0 or y > best: best, w = y, i`."""
-        match node:
-            case ast.For(
-                target=ast.Tuple(elts=[ast.Name(id=index), _]),
-                body=[ast.Assign(targets=[ast.Name(id=noisy)], value=made), ast.If(test=test, body=kept, orelse=[])],
-                orelse=[],
-            ):
+    def winner_loop(self, node: ast.For) -> bool:
+        """Whether a loop only keeps the place of the largest noisy value: it is that in a list of these values then.
+
+        Its turns end with one `if i == 0 or y > best: best, winner = y, i`, and read neither name elsewhere.
+        """
+        match node.iter, node.target:
+            case ast.Call(ast.Name("enumerate" as over), [_], []), ast.Tuple([ast.Name(index), _]):
+                pass
+            case ast.Call(ast.Name("range" as over), [ast.Call(ast.Name("len"), [_], [])], []), ast.Name(index):
                 pass
             case _:
                 return False
-        run = self.run
-        given = {ast.unparse(each) for each in kept} if len(kept) == 2 else {"; ".join(map(ast.unparse, kept))}
-        compares = [each for each in ast.walk(test) if isinstance(each, ast.Compare)]
-        bests = [
-            each.comparators[0].id
-            for each in compares
-            if isinstance(each.comparators[0], ast.Name) and ast.unparse(each) == f"{noisy} > {each.comparators[0].id}"
-        ]
-        over = ast.unparse(node.iter)
-        plain = (
-            isinstance(node.iter, ast.Call)
-            and len(node.iter.args) == 1
-            and over == f"enumerate({ast.unparse(node.iter.args[0])})"
-        )
-        if len(bests) != 1 or items.extra is not None or not plain:
+        run, (*before, last) = self.run, node.body
+        race = next(((pick, seen) for pick in RACES if (seen := seen_in(last, *RACES[pick]))), None)
+        other = ast.Break | ast.Continue | ast.Return | ast.FunctionDef
+        if race is None or node.orelse or any(isinstance(each, other) for each in ast.walk(node)):
             return False
-        best = bests[0]
-        if {noisy, best} & {each.id for each in ast.walk(made) if isinstance(each, ast.Name)}:
+        pick, seen = race
+        noisy, best, winner = names = [seen[name] for name in ("y_", "b_", "w_")]
+        begun = ast.unparse(seen["FIRST"]) if "FIRST" in seen else ""
+        none = {f"{each} is None" for each in (best, winner) if run.frame.get(each, 0) is None}
+        start, least = run.frame.get(best), -math.inf if pick is max else math.inf
+        if begun not in {f"{index} == 0", *none} and (begun or not isinstance(start, float) or start != least):
             return False
-        start = run.frame.get(best, MISSING)
-        first = {f"{index} == 0 or {noisy} > {best}", f"{best} is None or {noisy} > {best}", f"{noisy} > {best}"}
-        begun = ast.unparse(test) in first and ("== 0" in ast.unparse(test) or start is None or start == -math.inf)
-        winners = {
-            name
-            for name in {*run.frame, index}
-            if given
-            in (
-                {f"{best} = {noisy}", f"{name} = {index}"},
-                {f"{name}, {best} = ({index}, {noisy})"},
-                {f"{best}, {name} = ({noisy}, {index})"},
-            )
-        }
-        if (
-            not begun
-            or len(winners) != 1
-            or winners & {each.id for each in ast.walk(made) if isinstance(each, ast.Name)}
-        ):
+        functions = (run.source.definition, *run.source.functions.values())
+        others = {each for part in functions for each in ast.walk(part)} - {*ast.walk(node)}
+        read = {each.id for each in others if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
+        names_of = [each for part in before for each in ast.walk(part) if isinstance(each, ast.Name)]
+        given = {each.id for each in names_of if not isinstance(each.ctx, ast.Load)}
+        turned = [each.id for each in ast.walk(node.target) if isinstance(each, ast.Name)]
+        if len({*names, *turned}) < 3 + len(turned) or read & {noisy, best} or given & {best, winner, index}:
             return False
-        entries, clock = [], self.clock
+        if seen["i_"] != index or any(run.name(each) != Function(each) for each in (over, "len")):
+            return False
 
-        def noise(entry: Any) -> Any:
-            run.assign(node.target, entry)
-            return run.value(made)
+        def placed() -> None:
+            turn = ast.parse(f"def turn({', '.join(turned)}):\n return {noisy}").body[0]
+            assert isinstance(turn, ast.FunctionDef)
+            turn.body[:0] = before
+            run.frame.update(dict.fromkeys(names, MISSING))  # so that nothing else reads them
+            run.frame["(turn)"] = Function("turn", ast.copy_location(turn, node), run.frame)
+            call = ast.Call(ast.Name("(turn)", ast.Load()), [ast.Name(each, ast.Load()) for each in turned], [])
+            every = ast.ListComp(call, [ast.comprehension(node.target, node.iter, [], 0)])
+            try:
+                values = run.value(ast.fix_missing_locations(ast.copy_location(every, node)))
+            except RaisedAlike:  # by what is carried from turn to turn, perhaps
+                values = []
+            filled = values.axis.filled if isinstance(values, Vector) else bool(values)
+            found = self._place_of(pick, values) if filled else NotImplemented
+            if found is NotImplemented:
+                raise run.refusal("such a search for the largest", "use np.argmax")
+            del run.frame["(turn)"]
+            run.frame.update(dict.fromkeys({*names, *turned, *given}, UnknownValue(False)) | {winner: found})
 
-        for each in (items.usual, *items.changed):
-            of_one = functools.partial(self.of_entry, noise, each, items)
-            entries.append(self.check_own(self.many(of_one), clock))
-        if not self.largest(entries):
-            return False
-        run.frame[winners.pop()] = EntryIndex(True, Span(Fraction(0), math.inf), whole=True)
-        for name in (noisy, best, *(n.id for n in ast.walk(node.target) if isinstance(n, ast.Name))):
-            run.frame[name] = UnknownValue(False)
-        return True
+        return self.settles(placed)
 
     def rows_of_users(self, node: ast.For, rows: UserRows) -> None:
         """A loop over rows of users: usual ones, and one by one those of the user whom one run alone has."""
@@ -326,16 +280,22 @@ class LoopRules(CallRules):
             if run.choose():
                 run.block(node.orelse)
                 return
-            before = run.contents()
-            entry = Record(False, (), rows.regions[run.choose(len(rows.regions))])
+            before, found, paid = run.contents(), self.found_of_all(), len(self.steps)
+            entry = Record(False, (), dict(rows.regions[run.choose(len(rows.regions))]))
             self.apart(node, MISSING if rows.second else entry, entry if rows.second else MISSING)
             run.endless(usual)
-            if self.alike_contents(before, run.contents()):
+            before.pop(id(self.facts))
+            changed = not self.alike_contents(before, run.contents()) or self.found_of_all() != found
+            if not changed and len(self.steps) == paid:
                 run.block(node.orelse)  # as if the row were not there
                 return
         raise run.refusal(
             "rows of a user without a bound", "count the rows of each user, and leave out those beyond a bound"
         )
+
+    def found_of_all(self) -> dict[Any, Any]:
+        """What was found out of the case, but for the keys of single rows."""
+        return {what: found for what, found in self.facts.items() if not isinstance(what, tuple)}
 
     def one_turn(self, node: ast.For, entry: Any) -> bool:
         """A turn of both runs; whether the loop goes on."""
@@ -392,7 +352,7 @@ class LoopRules(CallRules):
         if any(end.how not in ("end", "continue") for end in ends) or len(self.steps) > steps:
             raise run.refusal("a loop that one record may end", "go over all records")
         after: Contents = ends[run.choose(len(ends))].contents
-        self.ones |= set(after) - set(before)
+        self.ones |= {key: container for key, (container, _) in after.items() if key not in before}
         return after
 
     def marked(self, key: int, held: Any, second: bool) -> Any:
@@ -402,12 +362,11 @@ class LoopRules(CallRules):
             token = (key, slot)
             if isinstance(value, Only):
                 return value.value if value.second is second else value
-            if isinstance(value, NormedVector):
-                return replace(value, start=token, added=Fraction(0))
-            if type(value) is not PairedNumber:
+            number = value.number if isinstance(value, NormedVector) else value
+            if type(number) is not PairedNumber:
                 return value  # what no turn changes is known, or is no number
-            found = self.marks[token] = PairedNumber(True, value.span, whole=value.whole, start=token)
-            return found
+            found = self.marks[token] = PairedNumber(True, number.span, whole=number.whole, start=token)
+            return found if number is value else replace(value, number=found)
 
         if isinstance(held, dict):
             return {name: mark(name, value) for name, value in held.items()}
@@ -421,13 +380,14 @@ class LoopRules(CallRules):
             local = "(locals)" in held
             own = {}
             for name in {**one, **two}:
-                old = held.get(name, MISSING)
-                if isinstance(name, Own) and (old is MISSING and not self.facts.get("shared") or isinstance(old, Only)):
+                old, shared = held.get(name, MISSING), self.facts.get(("shared", key, name))
+                added = isinstance(name, Own) and old is MISSING
+                if isinstance(old, Only) or added and not shared and (name in one) is not (name in two):
                     second = old.second if isinstance(old, Only) else name in two
                     own[name] = Only(False, second, (two if second else one)[name])
-            if self.facts.get("shared") and ANY in held and NEW in {**one, **two} and NEW not in held:
-                held = {**held, NEW: held[ANY]}
-                one, two = ({NEW: held[ANY], **each} for each in (one, two))
+                elif added and shared and ANY in held:
+                    held = {**held, name: held[ANY]}
+                    one, two = ({name: held[ANY], **each} for each in (one, two))
             if not local and not held.keys() | own == one.keys() | own == two.keys() | own:
                 raise self.run.refusal("a key that one record adds", "use public keys")
             olds = {name: held.get(name, MISSING) for name in {**held, **one, **two} if name not in own}
@@ -449,19 +409,15 @@ class LoopRules(CallRules):
         one, two = (old if self.untouched(each, token) else each for each in (one, two))
         if one is old and two is old:
             return old
-        if isinstance(old, NormedVector | KnownArray) and (
-            isinstance(one, NormedVector) or isinstance(two, NormedVector)
-        ):
-            far = [
-                each.added
-                if isinstance(each, NormedVector) and each.start == token
-                else Fraction(0)
-                if each is old
-                else math.inf
-                for each in (one, two)
-            ]
-            before = old.moved_2 if isinstance(old, NormedVector) else Fraction(0)
-            return NormedVector(False, math.inf, math.inf, before + far[0] + far[1], self.rows)
+        if isinstance(old, NormedVector | KnownArray) and any(isinstance(each, NormedVector) for each in (one, two)):
+            return self.lifted(
+                lambda was, a, b: self.moved_value(
+                    token, was, was if one is old else a, was if two is old else b, local
+                ),
+                old,
+                one,
+                two,
+            )
         was = number_of(old) if not isinstance(old, bool) else None
         sides = [number_of(each) if each is not old else was for each in (one, two)]
         if None in sides or (was is None and old is not MISSING):
@@ -482,37 +438,25 @@ class LoopRules(CallRules):
 
     def untouched(self, value: Any, token: Any) -> bool:
         """Whether a variable is what it was before the turn: the very one, as 0 and 0.0 are told apart."""
-        if isinstance(value, NormedVector):
-            return bool(value.start == token and value.added == 0)
-        return value is not MISSING and value is self.marks.get(token)
+        number = value.number if isinstance(value, NormedVector) else value
+        return number is not MISSING and number is self.marks.get(token)
 
     # --- samplers ---------------------------------------------------------------------------------------------------
 
     def coin_loop(self, node: ast.While) -> bool:
         """`while rng.random() < p: k += 1` draws k from a geometric law."""
-        match node:
-            case ast.While(
-                test=ast.Compare(
-                    left=ast.Call(func=ast.Attribute(value=rng, attr="random"), args=[], keywords=[]),
-                    ops=[ast.Lt()],
-                    comparators=[p],
-                ),
-                body=[ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=ast.Constant(value=1))],
-            ):
-                pass
-            case _:
-                return False
-        run = self.run
-        for each in ast.walk(p):
-            calls = isinstance(each, ast.Call) and not (
-                isinstance(each.func, ast.Attribute)
-                and isinstance(each.func.value, ast.Name)
-                and each.func.value.id in run.source.modules
-            )
-            if isinstance(each, ast.Name) and each.id == name or isinstance(each, ast.Lambda | ast.NamedExpr) or calls:
-                return False
+        seen, run = seen_in(node, COINS), self.run
+        if seen is None:
+            return False
+        name, p, modules = seen["k_"], seen["P"], run.source.modules
+        calls = [each for each in ast.walk(p) if isinstance(each, ast.Call)]
+        own = any(not isinstance(each.func, ast.Attribute) or not names_in(each.func) <= {*modules} for each in calls)
+        if own or name in names_in(p) or any(isinstance(each, ast.Lambda | ast.NamedExpr) for each in ast.walk(p)):
+            return False
         chance, start = run.value(p), run.frame.get(name)
-        if type(run.value(rng)) is not Rng or type(start) is not int or not is_number(chance) or not 0 < chance < 1:
+        if type(start) is not int or type(run.value(seen["R"])) is not Rng:
+            return False
+        if not is_number(chance) or not 0 < chance < 1:
             return False
         drawn = self.made(FreshNoise("geometric", fraction_of(chance), run.line))
         run.frame[name] = self.made(Noisy(start - 1, ((Fraction(1), drawn),)))
@@ -542,7 +486,6 @@ class NeighbourCase:
 
     words: str
     data: Any
-    axes: Mapping[Any, bool] = field(default_factory=dict)
     regions: tuple[Region | None, Region | None, Region] | None = None
     numbers: set[tuple[Any, ...]] = field(default_factory=set)
 
@@ -555,7 +498,7 @@ def cases(
         yield from _of_answers(adjacency, kind, answers, whole)
         return
     regions = list(_regions(points))
-    axis = DataAxis() if adjacency == "replace_one" else EntryAxis()
+    axis = Axis(1, True) if adjacency == "replace_one" else Axis()
     usual: Any = Record()
     if adjacency == "add_or_remove_user" and kind != "a mapping":
         named = {path: Place(True, ME) for path in USER}
@@ -566,25 +509,26 @@ def cases(
         )
         return
     if adjacency == "add_or_remove_user":
-        usual = Vector(usual=Record(), axis=EntryAxis())
+        rows = Vector(usual=AnyRow(False, tuple(Record(False, (), region) for region in regions)), axis=Axis())
+        for second in (True, False):
+            vector = Vector(usual=Vector(usual=Record(), axis=Axis()), extra=(second, rows), axis=axis)
+            sides = (None, regions[-1], regions[0]) if second else (regions[-1], None, regions[0])
+            yield NeighbourCase(f"a user {'added' if second else 'removed'}", Keyed(vector=vector), sides)
+        return
     if adjacency == "replace_one":
         for one, two in itertools.product(regions, repeat=2):
             changed = Replaced(False, Record(False, (), one), Record(False, (), two))
             both = Vector(usual=usual, changed=(changed,), axis=axis)
             held = Keyed(vector=both) if kind == "a mapping" else both
-            yield NeighbourCase(
-                f"{_shown(one)} in the place of {_shown(two)}", held, {axis: True}, (one, two, regions[0])
-            )
+            yield NeighbourCase(f"{_shown(one)} in the place of {_shown(two)}", held, (one, two, regions[0]))
         return
     for region, second in itertools.product(regions, (True, False)):
-        entry: Any = Record(False, (), region)
-        if adjacency == "add_or_remove_user":
-            entry = Vector(usual=Record(False, (), region), axis=EntryAxis())
+        entry = Record(False, (), region)
         vector = Vector(usual=usual, extra=(second, entry), axis=axis)
         data = Keyed(vector=vector) if kind == "a mapping" else vector
         common = next((each for each in regions if each is not region), region)
         sides = (None, region, common) if second else (region, None, common)
-        yield NeighbourCase(f"{_shown(region)} {'added' if second else 'removed'}", data, {}, sides)
+        yield NeighbourCase(f"{_shown(region)} {'added' if second else 'removed'}", data, sides)
 
 
 def _of_answers(adjacency: str, kind: str, answers: int | None, whole: bool) -> Iterator[NeighbourCase]:
@@ -599,15 +543,15 @@ def _of_answers(adjacency: str, kind: str, answers: int | None, whole: bool) -> 
             for place in range(answers):
                 yield NeighbourCase(
                     f"{words}, that at {place}",
-                    KnownArray([replace(moved if each == place else still) for each in range(answers)]),
+                    KnownArray([replace(moved if each == place else still) for each in range(answers)], kind="L"),
                 )
         elif answers is not None:
-            yield NeighbourCase(words, KnownArray([replace(moved) for _ in range(answers)]))
+            yield NeighbourCase(words, KnownArray([replace(moved) for _ in range(answers)], kind="L"))
         else:
-            axis = DataAxis()
             one = adjacency == "one-differs"
-            vector = Vector(usual=still if one else moved, changed=(moved,) if one else (), axis=axis, array=True)
-            yield NeighbourCase(words, Keyed(vector=vector) if kind == "a mapping" else vector, {axis: one})
+            axis = Axis(int(one), True)
+            vector = Vector(usual=still if one else moved, changed=(moved,) if one else (), axis=axis, array=None)
+            yield NeighbourCase(words, Keyed(vector=vector) if kind == "a mapping" else vector)
 
 
 def _regions(points: Mapping[tuple[Any, ...], set[Any]]) -> Iterator[dict[tuple[Any, ...], Place]]:

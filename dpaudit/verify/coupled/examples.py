@@ -15,7 +15,7 @@ Path = tuple[Any, ...]
 def example(case: NeighbourCase, users: bool, mapping: bool) -> tuple[Any, Any] | None:
     """The datasets, of rows, or mappings from keys or users; None where records are of no form that is made up here.
 
-    >>> example(NeighbourCase("a record added", None, {}, (None, {}, {}), {()}), users=False, mapping=False)
+    >>> example(NeighbourCase("a record added", None, (None, {}, {}), {()}), users=False, mapping=False)
     ([0, 0, 0], [0, 0, 0, 1000000])
     """
     if case.regions is None:

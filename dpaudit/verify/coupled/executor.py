@@ -15,30 +15,34 @@ from typing import Any
 import numpy as np
 
 from dpaudit.verify.coupled.expressions import Expressions
+from dpaudit.verify.coupled.templates import seen_in
 from dpaudit.verify.coupled.values import (
     Function,
+    Instance,
     KnownArray,
     NormedVector,
     PairedTruth,
     Record,
     Replaced,
+    Rest,
+    Several,
     UnknownValue,
     UserRows,
     Vector,
+    form_of,
     is_plain,
     is_same,
 )
 from dpaudit.verify.coupled.ways import End, Left, NotShown, RaisedAlike
 
+COUNTED = "c_[K] = c_.get(K, START) + MORE"
 MOST_TURNS = 10_000  # of a loop whose condition is known
 UNROLLED = 48  # turns of a loop that noise ends
 WIDENED = 3  # turns after which a number that still grows is taken to be anything
 
 
 class TreeExecutor(Expressions):
-    """Executes a function that was read."""
-
-    """Executes a function that was read. `rules` does what is unknown: see `rules.Rules`."""
+    """Executes a function that was read. `rules` does what is unknown: see `cases.LoopRules`."""
 
     def block(self, statements: list[ast.stmt]) -> None:
         """Executes statements."""
@@ -50,18 +54,14 @@ class TreeExecutor(Expressions):
     def statement(self, node: ast.stmt) -> None:
         """Executes a statement."""
         match node:
-            case ast.Assign(
-                targets=[ast.Subscript(value=ast.Name() as owner, slice=index)],
-                value=ast.BinOp(
-                    left=ast.Call(
-                        func=ast.Attribute(value=ast.Name() as same, attr="get"), args=[key, start], keywords=[]
-                    ),
-                    op=ast.Add() as op,
-                    right=more,
-                ),
-            ) if ast.dump(owner) == ast.dump(same) and ast.dump(index) == ast.dump(key):
-                container, place = self.value(owner), self.value(index)  # c[k] = c.get(k, start) + more
-                if not isinstance(container, dict) or not self.rules.adds_somewhere(container, place, op, more, start):
+            case ast.Assign() if (seen := seen_in(node, COUNTED)) and not any(
+                isinstance(each, ast.Call | ast.NamedExpr) for each in ast.walk(seen["K"])
+            ):
+                container, place = self.name(seen["c_"]), self.value(seen["K"])
+                more, start = seen["MORE"], seen["START"]
+                if not isinstance(container, dict) or not self.rules.adds_somewhere(
+                    container, place, ast.Add(), more, start
+                ):
                     self.store(container, place, self.value(node.value))
             case ast.Assign(targets=targets, value=value):
                 result = self.value(value)
@@ -116,6 +116,8 @@ class TreeExecutor(Expressions):
                     self.assign(each, part)
             case ast.Subscript(value=owner, slice=index):
                 self.store(self.value(owner), self.value(index), value)
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if isinstance(self.name(name), Instance):
+                self.store(self.name(name).attributes, attribute, value)
             case _:
                 raise self.refusal(f"a value for `{ast.unparse(target)}`", "keep it in a variable")
 
@@ -145,6 +147,8 @@ class TreeExecutor(Expressions):
 
     def in_place(self, op: ast.operator, before: Any, more: Any, names: int) -> Any:
         """What `before op= more` makes of a value that has so many names at least: its others see it change too."""
+        if form_of(before) == "list or array":
+            raise self.refusal("a list or an array that is changed in place", "write `a = a + b`")
         if isinstance(before, list) and isinstance(op, ast.Add):
             self.check_alone(before)
             before.extend(self.known_items(more))
@@ -183,6 +187,10 @@ class TreeExecutor(Expressions):
         if isinstance(index, slice) and not plain:
             raise self.refusal("a slice that is given a value", "give its entries values one by one")
         self.check_alone(owner)
+        if isinstance(owner, list) and isinstance(index, bool | np.bool_):
+            raise self.refusal("a truth value as a place", "use int(...)")
+        if isinstance(owner, list) and any(isinstance(each, Rest) for each in owner):
+            raise self.refusal("an entry of a list whose length noise decides", "append to it, or make a new one")
         if isinstance(owner, list | dict) and is_plain(index):
             try:
                 owner[index] = value
@@ -205,6 +213,8 @@ class TreeExecutor(Expressions):
 
     def loop(self, node: ast.For) -> None:
         """A `for` loop: turn by turn over what is known, by cases over the entries of a dataset."""
+        if self.rules.winner_loop(node):
+            return
         value = self.value(node.iter)
         if isinstance(value, UserRows):
             self.rules.rows_of_users(node, value)
@@ -213,15 +223,16 @@ class TreeExecutor(Expressions):
         if node.orelse and not isinstance(items, list):
             raise self.refusal("else of a loop", "write it after the loop")
         if isinstance(items, Vector):
-            if not self.rules.appended(node, items) and not self.rules.winner_loop(node, items):
+            if not self.rules.appended(node, items):
                 self.rules.loop(node, items)
+            return
+        if isinstance(items, Several):
+            self.rules.loop(node, items.vector, items.more)
             return
         if isinstance(items, UnknownValue):
             self.endless(lambda: self.turn(node, UnknownValue(items.same)))
             return
-        for place, item in enumerate(items):
-            self.step()
-            self.check_unchanged(value, items, place)
+        for item in self.each_of(value, items):
             try:
                 self.turn(node, item)
             except Left as left:
@@ -229,18 +240,7 @@ class TreeExecutor(Expressions):
                     return
                 if left.how != "continue":
                     raise
-        self.check_unchanged(value, items, len(items))
         self.block(node.orelse)
-
-    def check_unchanged(self, value: Any, items: list[Any], place: int) -> None:
-        """Raises where what is iterated over has changed at a place that comes later."""
-        now = (
-            list(value.items if isinstance(value, KnownArray) else value)
-            if isinstance(value, KnownArray | list | dict | set)
-            else items
-        )
-        if len(now) != len(items) or any(one is not two for one, two in zip(now[place:], items[place:], strict=True)):
-            raise self.refusal("a container that is changed while it is iterated over", "iterate over a copy of it")
 
     def turn(self, node: ast.For, item: Any) -> None:
         """One turn of a loop."""
@@ -294,7 +294,7 @@ class TreeExecutor(Expressions):
                 after = self.rules.widened(before, after)
             self.adopt(after)
             if self.rules.alike_contents(before, self.contents()):
-                broken = [before, *(end.contents for end in ends if end.how == "break")]
+                broken = [self.contents(), *(end.contents for end in ends if end.how == "break")]
                 stays = End("end", None, self.rules.many(functools.partial(self.joined, broken)))
                 self.resume([stays, *(end for end in ends if end.how in ("return", "raise"))])
                 return

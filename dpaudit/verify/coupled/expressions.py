@@ -18,7 +18,9 @@ from dpaudit.base.quoting import clean
 from dpaudit.verify.coupled.values import (
     ABSTRACT,
     Function,
+    Instance,
     KnownArray,
+    OpaqueValue,
     Own,
     PairedNumber,
     PairedTruth,
@@ -30,6 +32,7 @@ from dpaudit.verify.coupled.values import (
     words,
 )
 from dpaudit.verify.coupled.ways import Left, NotShown, RaisedAlike, Ways
+from dpaudit.verify.language.source import methods_of
 
 MOST_DEEP = 30  # calls of helpers within one another
 BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -86,10 +89,6 @@ class Expressions(Ways):
         """Gives a name, some names, or an entry a value."""
         raise NotImplementedError
 
-    def check_unchanged(self, value: Any, items: list[Any], place: int) -> None:
-        """Raises where what is iterated over has changed at a place that comes later."""
-        raise NotImplementedError
-
     def call_definition(
         self, node: ast.FunctionDef | ast.Lambda, args: list[Any], kwargs: dict[str, Any], outer: Any
     ) -> Any:
@@ -137,6 +136,8 @@ class Expressions(Ways):
 
     def truth(self, value: Any) -> Any:
         """Whether a value counts as true: known, or a `Truth` that both runs share."""
+        if isinstance(value, OpaqueValue):
+            raise self.refusal("a function as a truth value", "call it")
         if not isinstance(value, ABSTRACT):
             return self.plain(bool, value)
         found = self.rules.truth(value)
@@ -191,14 +192,10 @@ class Expressions(Ways):
             case ast.Lambda():
                 return Function("lambda", node, self.frame)
             case ast.JoinedStr(values=values):
-                found = [
-                    self.value(v.value) for each in values for v in ast.walk(each) if isinstance(v, ast.FormattedValue)
-                ]
-                return self.rules.text(found) if not is_plain(found) else self.formatted(node)
-            case ast.NamedExpr(target=target, value=value):
-                found = self.value(value)
-                self.assign(target, found)
-                return found
+                inside = [part for each in values for part in ast.walk(each) if isinstance(part, ast.FormattedValue)]
+                if not is_same(self.rules.look([self.value(part.value) for part in inside])):
+                    raise self.refusal("data in a text", "add noise first")
+                return UnknownValue()
         raise self.refusal(f"`{ast.unparse(node)}`", "write the mechanism without it")
 
     def name(self, name: str) -> Any:
@@ -216,10 +213,12 @@ class Expressions(Ways):
             return self.constants[name]
         if name in self.source.functions:
             return Function(name, self.source.functions[name])
+        if name in self.source.classes:
+            return Function(name, self.source.classes[name])
         if name in self.source.modules:
             module, dot, member = self.source.modules[name].partition(".")
             return self.member(Module(module), member) if dot else Module(module)
-        if hasattr(builtins, name):
+        if hasattr(builtins, name) and not name.startswith("__"):
             return Function(name)
         raise self.refusal(f"`{name}`", "it is no parameter, no constant and no function that was read: make it one")
 
@@ -258,8 +257,8 @@ class Expressions(Ways):
         if type(op) not in BINARY:
             raise self.refusal("this operator", "write the mechanism without it")
         if (
-            isinstance(left, bool)
-            and isinstance(right, bool)
+            isinstance(left, bool | PairedTruth)
+            and isinstance(right, bool | PairedTruth)
             and not isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor)
         ):
             raise self.refusal("arithmetic with two truth values", "numpy's add up otherwise: use int(...)")
@@ -291,6 +290,8 @@ class Expressions(Ways):
 
     def compared(self, op: ast.cmpop, left: Any, right: Any) -> Any:
         """left op right."""
+        if any(isinstance(each, OpaqueValue) for each in (left, right)) and not isinstance(op, ast.Is | ast.IsNot):
+            raise self.refusal("a function that is compared", "call it")
         if is_plain(left) and is_plain(right):
             return self.plain(ORDERS[type(op)], left, right)
         if isinstance(op, ast.Is | ast.IsNot) and (left is None or right is None):
@@ -311,7 +312,8 @@ class Expressions(Ways):
             condition = self.truth(value)
             if isinstance(condition, PairedTruth):
                 rest = values[place + 1 :]
-                stop, go = (lambda: not every), (lambda rest=rest: self.truth(self.joint(every, rest)))
+                known = not every if isinstance(value, PairedTruth) else value
+                stop, go = (lambda known=known: known), (lambda rest=rest: self.joint(every, rest))
                 return self.either(condition, go if every else stop, stop if every else go)
             if bool(condition) is not every:
                 return value
@@ -337,6 +339,19 @@ class Expressions(Ways):
             else:
                 found.append(self.value(node))
         return found
+
+    def each_of(self, value: Any, items: list[Any]) -> Iterator[Any]:
+        """The entries of what is iterated over, one by one; raises where those that come later have changed."""
+        reads: list[Callable[[], list[Any]]] = [functools.partial(_held, value), *self.reads_of(value)]
+        before = [read() for read in reads]
+        for place in range(len(items) + 1):
+            self.step()
+            for read, held in zip(reads, before, strict=True):
+                now = read()
+                if len(now) != len(held) or any(map(operator.is_not, now[place:], held[place:])):
+                    raise self.refusal("a container that is changed while it is iterated over", "iterate over a copy")
+            if place < len(items):
+                yield items[place]
 
     def known_items(self, value: Any) -> list[Any]:
         """The entries of what is iterated over, where they can be counted."""
@@ -368,20 +383,26 @@ class Expressions(Ways):
         """A set."""
         return {self.key(value) for value in values}
 
-    def formatted(self, node: ast.JoinedStr) -> str:
-        """A text with plain values in it."""
-        raise self.refusal("a formatted text", "return its parts")
-
-    def comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp) -> Any:
-        """A list, set or dictionary; over the entries of a dataset a `Vector`."""
+    def comprehension(
+        self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp, over: Any = None
+    ) -> Any:
+        """A list, set or dictionary; over the entries of a dataset, or of `over` where it is known, a `Vector`."""
         names = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
-        first = self.value(node.generators[0].iter)
+        first = self.value(node.generators[0].iter) if over is None else over
+        lazy = isinstance(node, ast.GeneratorExp)
+        before = self.contents() if lazy else {}
         self.frames.append({"(outer)": self.frame, "(locals)": frozenset(names)})
         depth = len(self.frames)
         try:
             found = self._generated(node, 0, first)
+        except RaisedAlike:
+            if lazy:
+                raise self.refusal("a generator that raises, if it comes to that", "make it a list, in [ ]") from None
+            raise
         finally:
             del self.frames[depth - 1 :]
+        if lazy and not self.rules.untouched_contents(before, self.contents()):
+            raise self.refusal("a generator that changes something", "write a loop")
         match node, found:
             case _, Vector():
                 return found
@@ -411,8 +432,7 @@ class Expressions(Ways):
         if isinstance(items, UnknownValue):
             return self.rules.of_any(generator, items, element if last else inner)
         found: list[Any] = []
-        for turn, item in enumerate(items):
-            self.check_unchanged(value, items, turn)
+        for item in self.each_of(value, items):
             self.assign(generator.target, item)
             kept = True
             for test in generator.ifs:
@@ -438,12 +458,30 @@ class Expressions(Ways):
             raise self.refusal("`**` in a call", "name each argument")
         kwargs = {each.arg: self.value(each.value) for each in node.keywords if each.arg is not None}
         self.line = node.lineno
-        return self.apply(function, args, kwargs)
+        found = self.apply(function, args, kwargs)
+        if isinstance(found, list) and isinstance(function, Function) and function.name in LAZY:
+            values, turned = function.name in ("items", "values"), function.name == "reversed"
+            reads = [functools.partial(_held, each, values, turned) for each in (function.owner, *args)]
+            self.read_by[id(found)] = found, [*reads, *(read for each in args for read in self.reads_of(each))]
+        return found
+
+    def reads_of(self, value: Any) -> list[Callable[[], list[Any]]]:
+        """What the containers hold that an iterator reads as it goes."""
+        return self.read_by.get(id(value), (None, []))[1]
 
     def apply(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """What a function makes of its arguments."""
-        if isinstance(function, Function) and function.node is not None:
-            return self.call_definition(function.node, args, kwargs, function.frame)
+        node = function.node if isinstance(function, Function) else None
+        if isinstance(node, ast.ClassDef):
+            made = Instance(node, {})
+            if any(each.name == "__init__" for each in methods_of(node)):
+                self.apply(self.attribute(made, "__init__"), args, kwargs)
+            elif args or kwargs:
+                raise RaisedAlike("TypeError")
+            return made
+        if node is not None:
+            args = [function.owner, *args] if isinstance(function.owner, Instance) else args
+            return self.call_definition(node, args, kwargs, function.frame)
         if isinstance(function, Function):
             return self.rules.call(self, function, args, kwargs)
         raise self.refusal("a call of what is not known to be a function", "call a function of the module by its name")
@@ -452,14 +490,25 @@ class Expressions(Ways):
         """owner.name."""
         if isinstance(owner, Module):
             return self.member(owner, name)
+        if isinstance(owner, Instance):
+            methods = {each.name: each for each in methods_of(owner.kind)}
+            if name in owner.attributes:
+                return owner.attributes[name]
+            if name in methods:
+                return Function(name, methods[name], owner=owner)
+            raise self.refusal(f"the attribute `{name}`", "set it in __init__")
         if isinstance(owner, ABSTRACT):
             return self.rules.attribute(owner, name)
         if isinstance(owner, np.ndarray) and name in ("T", "shape", "size", "ndim"):
             return getattr(owner, name)
+        if is_plain(owner) and not isinstance(owner, OpaqueValue) and not callable(self.plain(getattr, owner, name)):
+            raise self.refusal(f"the attribute `{name}`", "write its value")
         return Function(name, owner=owner)
 
     def entry(self, owner: Any, index: Any) -> Any:
         """owner[index]."""
+        if isinstance(owner, list | tuple) and isinstance(index, bool | np.bool_):
+            raise self.refusal("a truth value as a place", "use int(...)")
         if isinstance(owner, PLAIN_TYPES) and is_plain(index) and not isinstance(owner, np.ndarray):
             if (
                 isinstance(owner, list | dict)
@@ -476,6 +525,14 @@ class Expressions(Ways):
         """How often a value is held by something."""
         held = (each.values() if isinstance(each, dict) else each for _, each in self.contents().values())
         return sum(one is value for each in held for one in each)
+
+
+def _held(value: Any, values: bool = False, turned: bool = False) -> list[Any]:
+    """The entries, keys or `values` of a container, `turned`: from the end; none of what is no container."""
+    value = value.items if isinstance(value, KnownArray) else value
+    held = list(value.values()) if values and isinstance(value, dict) else []
+    held = list(value) if not values and isinstance(value, list | dict | set) else held
+    return held[::-1] if turned else held
 
 
 def names_bound(function: ast.AST) -> Iterator[str]:
@@ -507,7 +564,7 @@ def names_given(function: ast.AST) -> Iterator[str]:
                 pass
             case ast.Tuple(elts=given) | ast.List(elts=given) | ast.Dict(values=given):
                 pass
-            case ast.NamedExpr(value=value) | ast.AnnAssign(value=ast.Name() as value):
+            case ast.AnnAssign(value=ast.Name() as value):
                 given = [value]
             case _:
                 continue
@@ -521,6 +578,7 @@ TOTAL = words(
     "len range enumerate zip sum min max abs round int float bool str sorted reversed list tuple dict set "
     "frozenset any all pow divmod isinstance ord chr slice"
 )
+LAZY = words("zip enumerate reversed items keys values")  # they read what they go over as they go
 GROWING = (operator.mul, operator.pow, operator.lshift)
 
 

@@ -17,11 +17,12 @@ from dpaudit.verify.coupled import arithmetic
 from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.expressions import MISSING, TOTAL
 from dpaudit.verify.coupled.joins import ANY
-from dpaudit.verify.coupled.noise import EntryAxis, Rng
+from dpaudit.verify.coupled.noise import Rng
 from dpaudit.verify.coupled.numeric import NumberRules
 from dpaudit.verify.coupled.values import (
     AT_LEAST_0,
     STILL,
+    Axis,
     EntryIndex,
     FreshNoise,
     Function,
@@ -35,10 +36,13 @@ from dpaudit.verify.coupled.values import (
     PairedNumber,
     Record,
     Rest,
+    Several,
     Span,
     UnknownValue,
+    Unlisted,
     Vector,
     holds,
+    holds_code,
     is_known,
     is_number,
     is_plain,
@@ -57,7 +61,7 @@ def names(text: str) -> frozenset[str]:
 ALONG = names("sum mean max min amax amin prod any all argmax argmin cumsum std var median argsort sort")  # an axis
 OF_NUMPY = ALONG | names(
     """
-    array asarray copy zeros ones full arange linspace zeros_like ones_like eye concatenate stack flip ravel atleast_1d
+    array asarray copy zeros ones full arange linspace zeros_like ones_like eye concatenate stack ravel atleast_1d
     abs absolute sign clip minimum maximum round around rint floor ceil trunc exp expm1 log log1p log2 log10 sqrt square
     power tanh isfinite isnan isclose where logical_and logical_or logical_not unique count_nonzero histogram bincount
     diff dot inner outer matmul linalg.norm float64 float32 int64 int32
@@ -88,10 +92,6 @@ PARTS: dict[str, Callable[[Any, Any], Any]] = {
     "keys": lambda key, value: key,
     "values": lambda key, value: value,
 }
-
-
-class KeyAxis(EntryAxis):
-    """Names the keys of a dictionary."""
 
 
 class CallRules(NumberRules):
@@ -132,7 +132,9 @@ class CallRules(NumberRules):
         """Arguments of numpy's functions, `axis` by its name; none of an array of one axis."""
         own, few = getattr(np, name, None), {"clip": 3, "round": 2, "around": 2}
         most = own.nin if isinstance(own, np.ufunc) else few.get(name, 2 if name in ALONG else 9)
-        if len(args) > most or {"out", "where", "initial"} & set(kwargs):
+        if any(isinstance(each, dict | set) for each in args):
+            raise self.run.refusal("numpy's functions of a dictionary or set", "use a list of its values")
+        if len(args) > most or {"out", "where", "initial", "copy"} & set(kwargs):
             raise self.run.refusal(f"these arguments of `{name}`", "write `a = np.f(a)`, and no out or where")
         if name in ALONG and len(args) == 2:
             args, kwargs = args[:1], {"axis": args[1], **kwargs}
@@ -144,17 +146,23 @@ class CallRules(NumberRules):
             kwargs = {key: each for key, each in kwargs.items() if key != "axis"}
         return args, kwargs
 
-    def same_array(self, array: KnownArray, dtype: Any = None, **more: Any) -> KnownArray:
+    def same_array(self, array: KnownArray, dtype: Any = None, *others: Any, **more: Any) -> KnownArray:
         """The array, or a view of it: by its other name it is written to as well."""
-        if more or dtype not in (None, -1):
-            array.shared = True
-            return KnownArray(list(array.items), True, "O")
-        return array
+        if others:
+            raise self.run.refusal("an array of several axes", "use one for each row")
+        plain = not more and dtype in (None, -1)
+        if plain and array.kind != "L":
+            return array
+        array.shared = True
+        return KnownArray(list(array.items), True, None if plain else "O")
 
     def by_python(self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
         """A call on plain values, by Python itself."""
         named = {name: self.unwrapped(each) for name, each in kwargs.items()}
-        found = self.run.plain(function, *map(self.unwrapped, args), **named)
+        unwrapped = [*map(self.unwrapped, args)]
+        if any(map(holds_code, (*unwrapped, *named.values()))):
+            raise self.run.refusal("a function or an object as an argument", "call it, or give its values")
+        found = self.run.plain(function, *unwrapped, **named)
         if isinstance(found, np.ndarray) and found.ndim == 1:
             return KnownArray(list(found))
         return self.run.plain(list, found) if isinstance(found, Iterator | MappingView) else found
@@ -191,7 +199,7 @@ class CallRules(NumberRules):
         """owner.name(...)"""
         if name in IN_PLACE:
             self.run.check_alone(owner)
-            both = type(owner) is UnknownValue and owner.same and self.single is None
+            both = isinstance(owner, Unlisted) and owner.same and self.single is None
             if not both and (not isinstance(owner, list | dict | set) or name not in CHANGES and not is_plain(owner)):
                 raise self.run.refusal(f"`{name}` of this, in place", "make a new one, by sorted(...) say")
         if isinstance(owner, KnownArray | Vector):
@@ -207,7 +215,7 @@ class CallRules(NumberRules):
         if isinstance(owner, Keyed) and name in PARTS:
             vector, keys = owner.vector, self.indices(owner.vector)
             assert vector is not None
-            return {"keys": keys, "values": vector}.get(name) or self.paired(PARTS[name], keys, vector)
+            return {"keys": keys, "values": vector}.get(name) or self.each(keys, PARTS[name], vector, fresh=True)
         if isinstance(owner, Record) and name == "get" and args and is_plain(args[0]):
             return replace(owner, path=(*owner.path, args[0]))
         return self.by_rule(name, [owner, *args], kwargs)
@@ -220,8 +228,8 @@ class CallRules(NumberRules):
                 return self.refused(name)
             if not is_plain(args[0]) or not self.run.plain(owner.__contains__, args[0]):
                 return self.of_unknown_key(owner, name, *args)
-        if isinstance(owner, set) and not is_plain(args):
-            raise self.run.refusal("a set of values that are not known", "use a list")
+        if isinstance(owner, set) and (name == "pop" or not is_plain(args)):
+            raise self.run.refusal("any of a set, or values that are not known in it", "use a list")
         if isinstance(owner, list) and name == "remove" and not is_plain(args):
             if self.single is not None or len(args) != 1 or not is_same(self.look(args)):
                 return self.refused(name)
@@ -235,7 +243,7 @@ class CallRules(NumberRules):
         if name in ("index", "count") and not (is_plain(owner) and is_plain(args)):
             return self.by_rule(name, [owner, *args], kwargs)
         if name in PARTS and several:
-            return replace(self.of_keys(owner, PARTS[name]), axis=KeyAxis())
+            return self.of_keys(owner, PARTS[name])
         found = self.run.plain(self.run.plain(getattr, owner, name), *args, **kwargs)
         return self.run.plain(list, found) if isinstance(found, MappingView) else found
 
@@ -252,22 +260,27 @@ class CallRules(NumberRules):
         if isinstance(default, list | dict | set | KnownArray) and self.run.names_of(default):
             raise self.run.refusal("a default that has a name", "write it where it stands")
         if name == "setdefault":
-            self.store(owner, index, UnknownValue())
+            made = Unlisted()
+            self.store(owner, index, made)
+            return made
         return UnknownValue()
 
-    def of_keys(self, owner: dict[Any, Any], part: Callable[[Any, Any], Any]) -> Vector:
+    def of_keys(self, owner: dict[Any, Any], part: Callable[[Any, Any], Any]) -> Vector | Several:
         """The keys of a dictionary that are the data's, and what they lead to; in the data's order (`ordered` not)."""
-        usual, changed, extra = MISSING, [], None
+        usual, changed, extras = MISSING, [], []
         for key, value in owner.items():
             if isinstance(value, Only):
-                extra = value.second, part(key, value.value)
+                extras.append((value.second, part(key, value.value)))
             elif is_same(value):
                 usual = part(key, value) if usual is MISSING else self.join(usual, part(key, value))
             else:
                 changed.append(part(key, value))
         if usual is MISSING:
             usual = part(ANY, changed[0] if changed else PairedNumber())
-        return Vector(usual=usual, changed=tuple(changed), extra=extra, ordered=not changed)
+        first, *more = extras or (None,)
+        axis = Axis(len(changed), keys=True)
+        found = Vector(usual=usual, changed=tuple(changed), extra=first, axis=axis, ordered=not changed)
+        return Several(False, found, tuple(more)) if more else found
 
     # --- rules: sizes and places ----------------------------------------------------------------------------------
 
@@ -292,17 +305,23 @@ class CallRules(NumberRules):
         return NotImplemented
 
     def _range_of(self, length: Any) -> Any:
-        if not isinstance(length, PairedNumber) or length.axis is None:
+        axis = length.axis if isinstance(length, PairedNumber) else None
+        if axis is None or axis.changed > 1:
             return NotImplemented
         extra = None if length.same else (length.moved.low > 0, PairedNumber(whole=True))
         moved = STILL if extra is None else arithmetic.UNIT
-        index = EntryIndex(True, AT_LEAST_0, moved, True, axis=length.axis)
-        changed = (replace(index, of_changed=True),) if self.changed_axes.get(length.axis, False) else ()
-        return Vector(usual=index, changed=changed, extra=extra, axis=length.axis)
+        index = EntryIndex(True, AT_LEAST_0, moved, True, axis=axis)
+        return Vector(usual=index, changed=(replace(index, of_changed=True),) * axis.changed, extra=extra, axis=axis)
 
     def beside_each(self, length: PairedNumber, make: Callable[[], Any]) -> Vector:
         """Something new for each entry that a length counts."""
-        return self.each(self._range_of(length), lambda _: make(), array=True, fresh=True)
+
+        def own(_: Any) -> Any:
+            noise = make()
+            self.own.add(id(noise))
+            return noise
+
+        return self.each(self._range_of(length), own, array=True, fresh=True)
 
     def _enumerate_of(self, value: Any, start: Any = 0) -> Any:
         found = self.run.items(value)
@@ -313,7 +332,7 @@ class CallRules(NumberRules):
         indices = self.indices(found)
         if start != 0:
             indices = self.each(indices, lambda index: PairedNumber(index.same, AT_LEAST_0, index.moved, True))
-        return replace(self.paired(PARTS["items"], indices, found), array=False)
+        return self.each(indices, PARTS["items"], found, fresh=True)
 
     def _zip_of(self, *values: Any) -> Any:
         found = [self.run.items(value) for value in values]
@@ -324,10 +343,8 @@ class CallRules(NumberRules):
         if first.extra is not None and not in_step:
             return NotImplemented
         columns = [each if isinstance(each, Vector) else self.alongside(each, first) for each in found]
-        result = self.each(columns[0], lambda one: (one,))
-        for column in columns[1:]:
-            result = self.paired(lambda row, one: (*row, one), result, column)
-        return replace(result, array=False, axis=first.axis if in_step else EntryAxis())
+        axis = first.axis if in_step else Axis(len(first.changed))
+        return self.each(columns[0], lambda *row: row, *columns[1:], array=False, fresh=True, axis=axis)
 
     def alongside(self, values: Any, vector: Vector) -> Vector:
         """A public list beside the entries of a dataset."""
@@ -347,6 +364,8 @@ class CallRules(NumberRules):
         return tuple(found) if isinstance(found, list) else found
 
     def _dict_of(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return self.of_container(value, "copy", [], {})
         found = self.run.items(value)
         if isinstance(found, list) and all(isinstance(each, tuple) and len(each) == 2 for each in found):
             return {self.run.key(key): each for key, each in found}
@@ -357,7 +376,9 @@ class CallRules(NumberRules):
             return NotImplemented
         if isinstance(value, dict) and key is None:
             value = self.of_container(value, "keys", [], {})
-        if isinstance(value, Vector) and key is None and isinstance(value.axis, KeyAxis):
+        if isinstance(value, Several) and key is None:
+            return replace(value, vector=replace(value.vector, ordered=True))
+        if isinstance(value, Vector) and key is None and value.axis.keys:
             return replace(value, ordered=True)
         entries = self.run.items(value)
         found = self.keyed(entries, key) if key is not None or isinstance(entries, Vector) else None
@@ -366,6 +387,8 @@ class CallRules(NumberRules):
         if isinstance(entries, list) and is_plain(found):
             order = self.run.plain(sorted, range(len(found)), key=found.__getitem__, reverse=reverse)
             return [entries[place] for place in order]
+        if holds(entries):
+            raise self.run.refusal("an order of containers", "sort numbers, or their places")
         public = is_same(entries) or isinstance(entries, Vector) and isinstance(entries.usual, EntryIndex)
         return Order(found, reverse) if public else NotImplemented
 
@@ -383,7 +406,7 @@ class CallRules(NumberRules):
             case PairedNumber():
                 raise OtherKind(self.run.line, "an array of one number", ANSWERS)
             case KnownArray():
-                return KnownArray(list(found.items), kind=found.kind)
+                return KnownArray(list(found.items), kind=None if found.kind == "L" else found.kind)
             case list():
                 return self.entries(found)
         return found
@@ -394,14 +417,6 @@ class CallRules(NumberRules):
         if not is_plain(found):
             array.items = [number_of(each) if is_number(each) and type(each) is not bool else each for each in found]
         return array
-
-    def _astype_of(self, value: Any, dtype: Any) -> Any:
-        whole = not isinstance(dtype, Function) or TYPES.get(dtype.name) not in (float, np.float64)
-        if whole or not isinstance(value, KnownArray | Vector | Record):
-            return NotImplemented
-        if isinstance(value, KnownArray):
-            return KnownArray(list(value.items), kind="f") if value.kind != "O" else NotImplemented
-        return value if isinstance(value, Record) else replace(value)
 
     def counts(self, places: Vector, within: list[Callable[[Any], Any]]) -> KnownArray:
         """How many entries are in each bin."""

@@ -21,12 +21,9 @@ from dpaudit.verify.coupled.values import (
     ALL,
     AT_LEAST_0,
     STILL,
-    Bound,
-    DrawnVector,
     FreshNoise,
     KnownArray,
     Noisy,
-    NoisyVector,
     NormedVector,
     OpaqueValue,
     PairedNumber,
@@ -47,7 +44,7 @@ from dpaudit.verify.enclosure import BITS, ball, of_ball
 ONE = Fraction(1)
 LOOKED_AT = "looked at"
 UNIT = Span(Fraction(0), ONE)
-SPANS = {"geometric": Span(ONE, math.inf), "exponential": AT_LEAST_0, "uniform": UNIT, "sign": Span(-ONE, ONE)}
+SPANS = {"geometric": Span(ONE, math.inf), "exponential": AT_LEAST_0, "uniform": UNIT}
 CENTRED = ("laplace", "normal", "gumbel", "geometric", "exponential")
 ARGUMENTS = {  # of numpy's Generator, in their order
     "laplace": ("loc", "scale", "size"),
@@ -77,6 +74,9 @@ class WholeAnswers(NotShown):
 
 class NoiseLedger:
     """What was spent on one way, step by step; and which noise was looked at, so that it can be undone."""
+
+    within = 0  # lists over what one run alone has, of which there may be many
+    single: bool | None = None  # whether only the second run does this, or only the first; None: both
 
     def __init__(self, run: TreeExecutor) -> None:
         self.run = run
@@ -143,8 +143,6 @@ class NoiseLedger:
             return self.run.rules.beside_each(
                 known["size"], lambda: self.made(FreshNoise("uniform", ONE, self.run.line))
             )
-        if name == "choice" and len(args) == 1 and not kwargs and self.is_signs(args[0]):
-            return self.made(FreshNoise("sign", ONE, self.run.line))
         law = name.removeprefix("standard_")
         if law in CENTRED:
             return self.noise(law, known)
@@ -159,14 +157,6 @@ class NoiseLedger:
     def whole(self, known: dict[str, Any]) -> Any:
         """A whole number that both runs draw."""
         return UnknownValue() if known.get("size") is not None else PairedNumber(whole=True)
-
-    @staticmethod
-    def is_signs(value: Any) -> bool:
-        """Whether a choice is one of -1 and 1."""
-        return isinstance(value, list | tuple | KnownArray) and sorted(map(str, parts(value))) in (
-            ["-1", "1"],
-            ["-1.0", "1.0"],
-        )
 
     def noise(self, law: str, known: dict[str, Any]) -> Any:
         """Fresh noise, one or many, and around a centre where one is given."""
@@ -185,7 +175,7 @@ class NoiseLedger:
             number = self.ratio(scale)
         size, centre = known.get("size"), known.get("loc", 0)
         if size is None and isinstance(centre, Vector | KnownArray | NormedVector):
-            size = axis_of(centre)
+            (size,) = self.run.rules.attribute(centre, "shape")
         fresh = self.fresh(law, number, size, count)
         return fresh if is_plain(centre) and centre == 0 else self.run.rules.binary(ast.Add(), centre, fresh)
 
@@ -210,26 +200,24 @@ class NoiseLedger:
             return KnownArray([self.made(FreshNoise(law, scale, line)) for _ in range(int(size))])
         if isinstance(size, PairedNumber) and not size.same:
             raise self.run.refusal("as many draws as there are records", "draw a public number")
-        if isinstance(size, PairedNumber) and size.axis is not None:
-            size = size.axis
-        if isinstance(size, UnknownValue | int | tuple | list | str) and not isinstance(size, EntryAxis):
+        if not isinstance(size, PairedNumber) or size.axis is None:
             raise self.run.refusal("a size that is not known", "give len(data), or a public number")
-        return self.made(DrawnVector(law, scale, line, size))
+        if size.axis is self.run.rules.rows:
+            return self.made(FreshNoise(law, scale, line, axis=size.axis))
+        return self.run.rules.beside_each(size, lambda: self.made(FreshNoise(law, scale, line)))
 
     # --- sums of noise ----------------------------------------------------------------------------------------------
 
     def combined(self, op: ast.operator, left: Any, right: Any) -> Any:
         """left op right as a noisy number that nothing has looked at, where it is one; else None."""
-        if isinstance(op, ast.Mult):
-            for one, two in ((left, right), (right, left)):
-                if (
-                    isinstance(one, FreshNoise)
-                    and isinstance(two, FreshNoise)
-                    and (one.law, two.law) == ("sign", "exponential")
-                ):
-                    self.used(one, "a sign")
-                    self.used(two, "a size")
-                    return self.made(FreshNoise("laplace", two.scale, two.line, count=two.count))
+        for one, two in ((left, right), (right, left)):
+            if not isinstance(two, FreshNoise) or two.spent is not None:
+                continue
+            if isinstance(one, NormedVector) and isinstance(op, ast.Add) and one.axis is two.axis is not None:
+                return self.made(Noisy(one, ((ONE, two),)))
+            if len(weights_of(one)) > 1 and isinstance(op, ast.Mult) and two.law == "uniform":
+                self.used(two, "a share")
+                return self.made(FreshNoise("share", ONE, two.line, count=one))
         if isinstance(op, ast.Mult | ast.Div):
             noisy, by = (right, left) if isinstance(op, ast.Mult) and is_number(left) else (left, right)
             terms = terms_of(noisy)
@@ -278,18 +266,15 @@ class NoiseLedger:
                     self._set(value, "value", self.released(value.base, value.terms))
                 return value.value
             case FreshNoise():
+                if value.law == "share":
+                    raise self.run.refusal("a part of a sum of weights", "compare it with sums of the first of them")
                 if value.spent not in (None, LOOKED_AT):
                     raise self.again(value)
                 if value.spent is None:
                     self._set(value, "spent", LOOKED_AT)
-                return PairedNumber(True, SPANS.get(value.law, ALL), whole=value.law in ("geometric", "sign"))
-            case NoisyVector():
-                if value.value is None:
-                    self._set(value, "value", self.released_vector(value.base, value.draws))
-                return value.value
-            case DrawnVector():
-                self.used(value, LOOKED_AT)
-                return Vector(usual=PairedNumber(), axis=value.axis, array=True)
+                if value.axis is not None:
+                    return UnknownValue()
+                return PairedNumber(True, SPANS.get(value.law, ALL), whole=value.law == "geometric")
             case Vector():
                 return value if is_settled(value) else self.run.rules.each(value, self.look)
             case KnownArray():
@@ -302,20 +287,17 @@ class NoiseLedger:
 
     def check_own(self, value: Any, clock: int) -> Any:
         """What was made for a usual entry: noise in it must have been drawn for it, since a time. Returns it."""
+        draws: list[FreshNoise] = []
         match value:
-            case Noisy():
-                draws: list[Any] = [drawn for _, drawn in value.terms] if value.value is None else []
+            case Noisy(value=None):
+                draws = [drawn for _, drawn in value.terms]
             case FreshNoise():
                 draws = [value]
-            case NoisyVector() | DrawnVector():
-                draws = [None]
-            case _:
-                for each in parts(value):
-                    self.check_own(each, clock)
-                return value
-        if any(drawn is None or self.born[id(drawn)] <= clock and id(drawn) not in self.own for drawn in draws):
+        if any(self.born[id(drawn)] <= clock and id(drawn) not in self.own or drawn.axis for drawn in draws):
             raise self.run.refusal("one draw of noise for every entry", "draw fresh noise for each")
         self.own |= set(map(id, draws))
+        for each in parts(value):
+            self.check_own(each, clock)
         return value
 
     def again(self, drawn: Any) -> Exception:
@@ -325,7 +307,11 @@ class NoiseLedger:
     def many(self, action: Callable[[], Any]) -> Any:
         """What is done for a usual entry, and so for as many as there are: nothing may be spent on it."""
         steps = len(self.steps)
-        found = action()
+        self.within += self.single is not None
+        try:
+            found = action()
+        finally:
+            self.within -= self.single is not None
         if len(self.steps) > steps:
             cure = "give `answers`, how many there are"
             raise self.run.refusal("privacy is spent at every entry, and their number is not known", cure)
@@ -337,15 +323,19 @@ class NoiseLedger:
             raise self.again(drawn)
         self._set(drawn, "spent", by)
 
-    def released(self, base: Any, terms: tuple[tuple[Fraction, FreshNoise], ...]) -> PairedNumber:
+    def released(self, base: Any, terms: tuple[tuple[Fraction, FreshNoise], ...]) -> UnknownValue:
         """base + noise as both runs have it, paid for."""
-        number = number_of(self.run.rules.numeric(base))
-        assert number is not None
         by = (id(base) if not is_plain(base) else None, *terms)  # the same value again is the same noise again
         self.kept.append(base)
         paid = all(drawn.spent == by for _, drawn in terms)
         for _, drawn in terms:
             self.used(drawn, by)
+        if isinstance(base, NormedVector):
+            if not paid:
+                self.charge_norms(base, *terms)
+            return UnknownValue()
+        number = number_of(self.run.rules.numeric(base))
+        assert number is not None
         laws = {drawn.law for _, drawn in terms}
         whole = number.whole and laws == {"geometric"} and all(f.denominator == 1 for f, _ in terms)
         if number.moved != STILL and not paid:
@@ -370,6 +360,8 @@ class NoiseLedger:
                 "noise on a value that one record may move by any amount", "bound it first, by np.clip say"
             )
         far = Fraction(far)
+        if far > 2**40:
+            raise self.run.refusal(f"what moves by {float(far):g}", "use a larger unit: numbers may overflow")
         if all(law == "normal" for law, _ in scales):
             square = sum(((abs(f) * drawn.scale) ** 2 for f, drawn in terms), Fraction(0))
             self.pay(f"Gaussian noise on what moves by at most {far}", gaussian=far**2 / square)
@@ -410,36 +402,14 @@ class NoiseLedger:
             f"noise ({words}) that cannot hide how far the value moves", "use Laplace or Gaussian noise"
         )
 
-    def released_vector(self, base: Any, draws: DrawnVector) -> Any:
-        """A vector with noise on each entry as both runs have it, paid for."""
-        self.used(draws, (id(base),))
-        self.kept.append(base)
-        if isinstance(base, NormedVector):
-            self.charge_norms(base.moved_1, base.moved_2, draws)
-            return UnknownValue()
-        if base.extra is not None:
-            raise self.run.refusal("as many outputs as there are records", "their number is the data's: release a sum")
-        usual = number_of(self.run.rules.numeric(base.usual))
-        if usual is None or usual.moved != STILL:
-            raise self.run.refusal("noise on every answer where all may move", "give `answers`, how many there are")
-        for each in base.changed:
-            number = number_of(self.run.rules.numeric(each))
-            assert number is not None
-            self.charge(number, ((ONE, FreshNoise(draws.law, draws.scale, draws.line)),), number.whole)
-        return Vector(
-            usual=PairedNumber(), changed=tuple(PairedNumber() for _ in base.changed), axis=base.axis, array=True
-        )
-
-    def charge_norms(self, moved_1: Bound, moved_2: Bound, draws: DrawnVector) -> None:
-        """What noise on each entry of a block costs."""
-        far = moved_2 if draws.law == "normal" else moved_1
-        if draws.law not in ("normal", "laplace") or math.isinf(far):
+    def charge_norms(self, base: NormedVector, term: tuple[Fraction, FreshNoise]) -> None:
+        """What noise on each entry of a vector costs."""
+        factor, drawn = term
+        far = base.number.moved.most
+        if far and (drawn.law != "normal" or math.isinf(far)):
             raise self.run.refusal("noise on a vector that one record may move by any amount", "bound its norm first")
-        words = f"noise on a vector that moves by at most {far}"
-        if draws.law == "normal":
-            self.pay(f"Gaussian {words}", gaussian=(Fraction(far) / draws.scale) ** 2)
-        else:
-            self.pay(f"Laplace {words}", Fraction(far) / draws.scale)
+        words = f"Gaussian noise on a vector that moves by at most {far}"
+        self.pay(words, gaussian=(Fraction(far) / factor / drawn.scale) ** 2)
 
     def tail(self, noisy: Noisy, threshold: Fraction) -> Fraction | None:
         """The chance, rounded up, that a number which one run alone has is above a threshold once it has noise."""
@@ -461,9 +431,7 @@ class NoiseLedger:
 
     def largest(self, entries: list[Any], times: int = 1, smallest: bool = False) -> bool:
         """Pays for the place of the largest of noisy entries, so often; False where they are no such entries."""
-        if not entries or not all(
-            isinstance(each, Noisy) and each.value is None and len(each.terms) == 1 for each in entries
-        ):
+        if not entries or not all(isinstance(each, Noisy) and len(terms_of(each) or ()) == 1 for each in entries):
             return False
         laws = {(each.terms[0][1].law, each.terms[0][0] * each.terms[0][1].scale) for each in entries}
         draws = [each.terms[0][1] for each in entries]
@@ -500,12 +468,36 @@ class NoiseLedger:
             raise self.run.refusal("a choice by scores that may move by any amount", "bound the scores")
         return Fraction(hull.width)
 
+    def of_the_first(self, drawn: Any, reached: Any) -> bool:
+        """Whether a uniform draw is below the share of the first of some weights e^score: one choice, paid for once."""
+        if not (isinstance(drawn, FreshNoise) and isinstance(reached, PairedNumber) and self.single is None):
+            return False
+        weights = weights_of(reached)
+        overs = {id(each.over): each.over for each in weights}
+        if drawn.law not in ("share", "uniform") or len(overs) != 1:
+            return False
+        (over,) = overs.values()
+        total = drawn.count if drawn.law == "share" and over is None else over if drawn.law == "uniform" else None
+        every = () if total is None else total.summed
+        if [each.log for each in weights] != [each.log for each in every[: len(weights)]]:
+            return False
+        if drawn.spent is None:
+            self.pay_for_choice([each.log for each in every])
+        self.used(drawn, (id(total), "a choice"))
+        self.kept.append(total)
+        return True
+
+    def pay_for_choice(self, scores: list[PairedNumber]) -> None:
+        """Pays for the exponential mechanism."""
+        spread = self.spread(scores)
+        self.pay(f"a choice by exp(score), of scores that may gain {spread} on another", spread)
+
     def weighted(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """One of several, chosen by weights e^score: the exponential mechanism; None for other choices."""
         weights = kwargs.get("p", args[3] if len(args) > 3 else None)
         if weights is None or is_plain(weights):
             return None
-        entries = [weights.usual, *weights.changed] if isinstance(weights, Vector) else list(parts(weights))
+        entries = list(parts(weights))
         if isinstance(weights, Vector) and weights.extra is not None:
             raise self.run.refusal("a choice among as many as there are records", "choose among public candidates")
         if not entries or not all(
@@ -519,36 +511,29 @@ class NoiseLedger:
             raise self.run.refusal("weights over different sums", "divide all by the sum of all")
         if kwargs.get("size", args[1] if len(args) > 1 else None) is not None or not is_same(args[0]):
             raise self.run.refusal("such a choice by weights", "choose one public candidate at a time")
-        spread = self.spread([each.log for each in entries])
-        self.pay(f"a choice by exp(score), of scores that may gain {spread} on another", spread)
+        self.pay_for_choice([each.log for each in entries])
         return UnknownValue()
 
 
-class EntryAxis:
-    """Names what is in step with the entries of a dataset; `filled`: there is at least one."""
-
-    filled = False
-
-
-def axis_of(value: Any) -> Any:
-    """What names the length of a vector, block or array."""
-    return len(value.items) if isinstance(value, KnownArray) else value.axis
+def weights_of(value: Any) -> tuple[Any, ...]:
+    """The weights e^score that a number is, or is the sum of."""
+    if not isinstance(value, PairedNumber):
+        return ()
+    return value.summed or ((value,) if value.log is not None else ())
 
 
 def terms_of(value: Any) -> tuple[tuple[Fraction, FreshNoise], ...] | None:
-    """The noise in a value that nothing has looked at."""
-    if isinstance(value, Noisy) and value.value is None:
+    """The noise in a number that nothing has looked at."""
+    if isinstance(value, Noisy) and value.value is None and not isinstance(value.base, NormedVector):
         return value.terms
-    if isinstance(value, FreshNoise) and value.law in CENTRED and value.spent is None:
+    if isinstance(value, FreshNoise) and value.law in CENTRED and value.spent is None and value.axis is None:
         return ((ONE, value),)
     return None
 
 
 def is_settled(value: Any) -> bool:
     """Whether there is no noise in a value that nothing has looked at."""
-    if isinstance(value, Vector):
-        return all(map(is_settled, (value.usual, *value.changed, *(value.extra or ())[1:])))
-    return not isinstance(value, Noisy | FreshNoise | NoisyVector | DrawnVector) and all(map(is_settled, parts(value)))
+    return not isinstance(value, Noisy | FreshNoise) and all(map(is_settled, parts(value)))
 
 
 def minus_log(ratio: Fraction) -> Fraction:

@@ -18,17 +18,16 @@ import numpy as np
 from dpaudit.verify.coupled import arithmetic
 from dpaudit.verify.coupled.noise import terms_of
 from dpaudit.verify.coupled.rules import ValueRules
+from dpaudit.verify.coupled.templates import seen_in
 from dpaudit.verify.coupled.values import (
     ALL,
     AT_LEAST_0,
     STILL,
-    DrawnVector,
     EntryIndex,
     FreshNoise,
     Function,
     KnownArray,
     Noisy,
-    NoisyVector,
     Norm,
     NormedVector,
     Order,
@@ -45,9 +44,10 @@ from dpaudit.verify.coupled.values import (
     is_plain,
     is_same,
     number_of,
+    parts,
 )
 
-ARRAYS = KnownArray | Vector | NoisyVector | DrawnVector | np.ndarray
+ARRAYS = KnownArray | Vector | np.ndarray
 OF_NUMBER: dict[str, Callable[[PairedNumber], PairedNumber]] = {
     "abs": arithmetic.absolute,
     "round": functools.partial(arithmetic.whole_steps, to_even=True),
@@ -203,8 +203,8 @@ class NumberRules(ValueRules):
             first = is_plain(total) and total == 0 and not isinstance(each, Replaced)
             total = each if first else self.run.binary(ast.Add(), total, self.summand(each))
         total = self.summand(total)
-        settled = found and not any(isinstance(each, Noisy | FreshNoise) for each in found)
-        if settled and all(map(is_power, map(self.look, found))):
+        settled = found and not any(isinstance(each, Noisy | FreshNoise) for each in (start, *found))
+        if settled and is_plain(start) and start == 0 and all(map(is_power, map(self.look, found))):
             return replace(total, summed=tuple(found), log=None, over=None)
         return total
 
@@ -216,13 +216,11 @@ class NumberRules(ValueRules):
 
     def sum_of_vector(self, vector: Vector, axis: Any) -> Any:
         """The sum of a vector's entries."""
-        usual, changed = self.many(lambda: self.look(vector.usual)), [self.look(each) for each in vector.changed]
-        second, *extra = vector.extra or (False,)
-        every = [usual, *changed, *extra]
+        every = [self.many(lambda: self.look(vector.usual)), *map(self.look, [*parts(vector)][1:])]
         if any(isinstance(each, NormedVector) for each in every):
             if vector.array and axis is None:
                 raise self.run.refusal("a sum over rows and columns", "give axis=0")
-            return self.sum_of_rows(usual, changed, extra)
+            return self.lifted(functools.partial(self.total, vector), *every)
         numbers = [each for each in map(number_of, every) if each is not None]
         if (
             len(numbers) < len(every)
@@ -231,27 +229,21 @@ class NumberRules(ValueRules):
             and not isinstance(vector.usual, PairedNumber)
         ):
             return self.refused("sum")
-        first = numbers[0]
-        if self.single is not None and vector.most is not None:
-            return PairedNumber(True, first.span * Span(Fraction(0), Fraction(vector.most)), whole=first.whole)
-        low = Fraction(0) if all(each.span.low >= 0 for each in numbers) else -math.inf
-        high = Fraction(0) if all(each.span.high <= 0 for each in numbers) else math.inf
-        moves = [each.moved for each in numbers[1 : 1 + len(changed)]]
-        moves += [each.span if second else -each.span for each in numbers[1 + len(changed) :]]
-        moved = functools.reduce(operator.add, moves, STILL) if first.moved == STILL else ALL
-        summed = tuple(every) if not extra and all(map(is_power, every)) else ()
-        same, whole = not extra and all(each.same for each in numbers), all(each.whole for each in numbers)
-        return PairedNumber(same, Span(low, high), moved, whole, summed=summed)
+        return self.total(vector, *numbers)
 
     @staticmethod
-    def sum_of_rows(usual: Any, changed: list[Any], extra: list[Any]) -> NormedVector:
-        """The sum of the rows of a table: it moves as the changed one does, and by the row of one run alone."""
-        moves = [each.moved_2 if isinstance(each, NormedVector) else math.inf for each in changed]
-        sizes = [each.size if isinstance(each, NormedVector) else math.inf for each in extra]
-        far = sum([*moves, *sizes], Fraction(0)) if is_same(usual) else math.inf
-        axis = usual.axis if isinstance(usual, NormedVector) else None
-        same = not extra and is_same([usual, *changed])
-        return NormedVector(same, math.inf, math.inf if far else Fraction(0), far, axis)
+    def total(vector: Vector, *numbers: PairedNumber) -> PairedNumber:
+        """The sum of a vector's entries, which are these: it moves as the changed ones do, and by that of one run."""
+        first, extra = numbers[0], numbers[1 + len(vector.changed) :]
+        low = Fraction(0) if all(each.span.low >= 0 for each in numbers) else -math.inf
+        high = Fraction(0) if all(each.span.high <= 0 for each in numbers) else math.inf
+        second = vector.extra is not None and vector.extra[0]
+        moves = [each.moved for each in numbers[1 : 1 + len(vector.changed)]]
+        moves += [each.span if second else -each.span for each in extra]
+        moved = functools.reduce(operator.add, moves, STILL) if first.moved == STILL else ALL
+        summed = numbers if not extra and all(map(is_power, numbers)) else ()
+        same, whole = not extra and all(each.same for each in numbers), all(each.whole for each in numbers)
+        return PairedNumber(same, Span(low, high), moved, whole, summed=summed)
 
     def _mean_of(self, value: Any, axis: Any = None) -> Any:
         total, number = self.by_rule("sum", [value], {"axis": axis}), self.run.apply(Function("len"), [value], {})
@@ -307,6 +299,8 @@ class NumberRules(ValueRules):
             return NotImplemented
         if isinstance(entries, list) and is_plain(found):
             return items[found.index(self.run.plain(pick, found))]
+        if holds(items):
+            return NotImplemented
         if self.largest(found, smallest=pick is min):
             return UnknownValue()
         # the first entry of a vector stands for many
@@ -315,48 +309,37 @@ class NumberRules(ValueRules):
 
     def keyed(self, entries: Any, key: Any = None) -> list[Any] | None:
         """What a key function makes of each entry, of a list or a vector; None where one run has more of them."""
-        several, clock = isinstance(entries, Vector), self.clock
-        if several and entries.extra is not None or not isinstance(entries, list | Vector):
+        clock = self.clock
+        if not isinstance(entries, list | Vector) or isinstance(entries, Vector) and entries.extra is not None:
             return None
-        items = [entries.usual, *entries.changed] if isinstance(entries, Vector) else list(entries)
+        items = list(parts(entries))
         if key is None:
             return items
-        found = [self.run.apply(key, [each], {}) for each in items]
-        return [self.check_own(each, clock) for each in found] if several else found
+        if isinstance(entries, Vector):
+            before = self.run.contents()
+            found = self.each(entries, lambda each: self.check_own(self.run.apply(key, [each], {}), clock))
+            if not self.untouched_contents(before, self.run.contents()):
+                raise self.run.refusal("a key function that changes something", "write a loop")
+            return [*parts(found)]
+        return [self.run.apply(key, [each], {}) for each in items]
 
     def _place_of(self, pick: Any, value: Any) -> Any:
         """The place of the largest or the smallest."""
-        entries = self.noisy_entries(value)
+        entries = self.keyed(self.run.items(value))
         return UnknownValue() if entries is not None and self.largest(entries, smallest=pick is min) else NotImplemented
 
     def _argsort_of(self, value: Any) -> Any:
-        entries = self.noisy_entries(value)
+        entries = self.keyed(self.run.items(value))
         return NotImplemented if entries is None else Order(entries)
-
-    def noisy_entries(self, value: Any) -> list[Any] | None:
-        """The entries of an array, the noise of each its own and not looked at; None where one run has more of them."""
-        if not isinstance(value, NoisyVector):
-            return self.keyed(self.run.items(value))
-        base, draws = value.base, value.draws
-        if value.value is not None or draws.spent is not None or not isinstance(base, Vector) or base.extra is not None:
-            return None
-        self.used(draws, "a choice")
-        return [
-            self.made(Noisy(each, ((Fraction(1), self.made(FreshNoise(draws.law, draws.scale, draws.line))),)))
-            for each in (base.usual, *base.changed)
-        ]
 
     def index_of_largest(self, node: ast.Call) -> Any:
         """`v.index(max(v))`: the place of the largest, where the noise of v was not looked at; None for other calls."""
-        match node:
-            case ast.Call(
-                func=ast.Attribute(value=ast.Name(id=name), attr="index"),
-                args=[ast.Call(func=ast.Name(id="max" | "min" as pick), args=[ast.Name(id=inner)], keywords=[])],
-                keywords=[],
-            ) if name == inner:
-                value = self.run.name(name)
-                found = self._place_of(VARIANTS[pick][1], value) if isinstance(value, list | Vector) else NotImplemented
-                return None if found is NotImplemented else found
+        for pick in (max, min):
+            seen = seen_in(node, f"v_.index({pick.__name__}(v_))")
+            value = None if seen is None else self.run.name(seen["v_"])
+            found = self._place_of(pick, value) if isinstance(value, list | Vector) else NotImplemented
+            if found is not NotImplemented:
+                return found
         return None
 
     def of_order(self, order: Order, index: Any) -> Any:
@@ -406,7 +389,8 @@ class NumberRules(ValueRules):
         for total, more in ((left, right), (right, left)):
             added = isinstance(op, ast.Add) and isinstance(total, KnownArray) and isinstance(more, NormedVector)
             if added and is_same(total):
-                return replace(more, size=math.inf) if self.rows_have(len(total.items), more) else None
+                self.rows_have(len(total.items))
+                return replace(more, number=replace(more.number, span=ALL, start=None))
         return super().binary(op, left, right)
 
     def entry(self, owner: Any, index: Any) -> Any:
@@ -422,9 +406,9 @@ class NumberRules(ValueRules):
         for norm, other in ((right, left), (left, right)):
             if isinstance(norm, Norm) and other is norm.of and norm.column and norm.kept:
                 if isinstance(op, ast.Mult) and norm.inverse:
-                    return NormedVector(True, norm.factor, axis=self.rows)
+                    return NormedVector(True, within(norm.factor), self.rows)
                 if isinstance(op, ast.Div) and not norm.inverse and norm is right:
-                    return NormedVector(True, 1 / norm.factor, axis=self.rows)
+                    return NormedVector(True, within(1 / norm.factor), self.rows)
         return super().clipped_block(op, left, right)
 
     @staticmethod
@@ -444,14 +428,18 @@ class NumberRules(ValueRules):
                 return replace(norm, factor=by / norm.factor, inverse=True)
         return None
 
-    def rows_have(self, number: int, block: NormedVector) -> bool:
+    def rows_have(self, number: int) -> None:
         """Takes it that each row has so many entries; not two numbers."""
         if number == 1:
             raise self.run.refusal("rows of one column", "use plain numbers")
         if self.rows.number not in (None, number):
             raise self.run.refusal("rows of two lengths", "use one public number of columns")
         self.rows.number = number
-        return True
+
+
+def within(size: Fraction) -> PairedNumber:
+    """A number that is no larger."""
+    return PairedNumber(True, Span(-size, size))
 
 
 def is_power(value: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import operator
 from collections.abc import Callable
@@ -13,19 +14,19 @@ from typing import Any
 import numpy as np
 
 from dpaudit.verify.coupled import arithmetic
-from dpaudit.verify.coupled.expressions import ORDERS
-from dpaudit.verify.coupled.noise import NoiseLedger
+from dpaudit.verify.coupled.expressions import MISSING, ORDERS
+from dpaudit.verify.coupled.noise import NoiseLedger, weights_of
 from dpaudit.verify.coupled.values import (
     ALL,
     AT_LEAST_0,
     CLOCK,
     STILL,
-    DrawnVector,
+    AnyRow,
+    Axis,
     FreshNoise,
     Keyed,
     KnownArray,
     Noisy,
-    NoisyVector,
     Norm,
     NormedVector,
     Own,
@@ -38,6 +39,7 @@ from dpaudit.verify.coupled.values import (
     Span,
     UnknownValue,
     Vector,
+    form_of,
     fraction_of,
     is_number,
     is_plain,
@@ -49,6 +51,7 @@ from dpaudit.verify.coupled.values import (
 from dpaudit.verify.coupled.ways import OtherKind, RaisedAlike
 
 SIZES = {ast.Lt: (True, True), ast.LtE: (False, True), ast.Gt: (False, False), ast.GtE: (True, False)}  # |x| op c
+LARGEST = 2**32  # a public number that is added: noise and data keep 20 bits below 1 beside it
 OPPOSITE = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
 
@@ -63,12 +66,10 @@ class OperatorRules(NoiseLedger):
     """What Python does with numbers, vectors and truth values that are unknown."""
 
     numbers: set[tuple[Any, ...]]  # parts of records that are used as numbers
-    single: bool | None = None  # whether only the second run does this, or only the first; None: both
-    changed_axes: dict[Any, bool]
     facts: dict[Any, Any]
-    rows: Any = None
+    rows: Axis
 
-    def rows_have(self, number: int, block: NormedVector) -> bool:
+    def rows_have(self, number: int) -> None:
         """Takes it that each row has so many entries; not two numbers."""
         raise NotImplementedError
 
@@ -101,29 +102,26 @@ class OperatorRules(NoiseLedger):
         found = self.look(value)
         if isinstance(found, UnknownValue) and type(found) is UnknownValue and found.same:
             return PairedNumber()
+        if isinstance(found, np.generic) and found.dtype not in (np.float64, np.int64, np.bool_):
+            raise self.run.refusal(f"a number of type {found.dtype}", "use numbers of 64 bits")
         return number_of(self.numeric(found))
 
     def binary(self, op: ast.operator, left: Any, right: Any) -> Any:
         """left op right, where one of them is unknown."""
-        noisy = self.combined(op, left, right)
-        if noisy is not None:
-            return noisy
         left, right = (
             self.as_noise(left, right) if isinstance(right, NormedVector) else left,
             self.as_noise(right, left) if isinstance(left, NormedVector) else right,
         )
-        for one in (left, right):
-            if isinstance(one, DrawnVector) and isinstance(op, ast.Add) and one.spent is None:
-                other = right if one is left else left
-                if isinstance(other, Vector | NormedVector) and self.fits(other, one):
-                    return self.made(NoisyVector(other, one))
-        if isinstance(left, KnownArray | Vector | NoisyVector | DrawnVector) or isinstance(
-            right, KnownArray | Vector | NoisyVector | DrawnVector
-        ):
-            if any(isinstance(each, Vector) and not each.array for each in (left, right)) and not any(
-                isinstance(each, KnownArray | DrawnVector | NoisyVector) or isinstance(each, Vector) and each.array
-                for each in (left, right)
-            ):
+        noisy = self.combined(op, left, right)
+        if noisy is not None:
+            return noisy
+        forms = [form_of(left), form_of(right)]
+        if {"array", "vector", "list or array"} & {*forms}:
+            other = left if forms[1] in ("vector", "list or array") else right
+            fails = "list or array" in forms and (  # with a list it raises
+                isinstance(op, ast.Sub | ast.Div) or isinstance(other, float | Noisy | FreshNoise)
+            )
+            if "array" not in forms and not fails:
                 raise self.run.refusal("an operation on a list", "make it an array, by np.array(...)")
             return self.elementwise(lambda one, two: self.run.binary(op, one, two), left, right)
         left, right = self.look(left), self.look(right)
@@ -138,12 +136,16 @@ class OperatorRules(NoiseLedger):
         if isinstance(left, Keyed) or isinstance(right, Keyed):
             raise OtherKind(self.run.line, "arithmetic with a mapping", "use its values")
         one, two = self.number(left), self.number(right)
+        if isinstance(op, ast.Add | ast.Sub) and any(is_number(each) and abs(each) > LARGEST for each in (left, right)):
+            raise self.run.refusal("a large number beside data or noise, which rounding may hide", "use smaller ones")
         if isinstance(op, ast.Mult) and left is right and one is not None:
             return arithmetic.power(one, 2)
         if one is None or two is None:
             if is_same(left) and is_same(right):
                 return UnknownValue()
             raise self.run.refusal("arithmetic with what is no number", "use numbers")
+        if self.single is not None and self.may_fail(op, left, right, one, two):
+            raise self.run.refusal("data without bounds, which may overflow on one dataset", "clip them first")
         scaled = self.of_lengths(op, one, two)
         if scaled is not None:
             return scaled
@@ -162,8 +164,19 @@ class OperatorRules(NoiseLedger):
         if isinstance(op, ast.MatMult):
             raise self.run.refusal("a product of vectors of data", "use norms and sums")
         if type(op) in arithmetic.OPERATIONS and not isinstance(op, ast.Div):
-            return arithmetic.OPERATIONS[type(op)](one, two)
+            found = arithmetic.OPERATIONS[type(op)](one, two)
+            ours, theirs = weights_of(one), weights_of(two)
+            weights = isinstance(op, ast.Add) and theirs and (ours or is_number(left) and left == 0)
+            return replace(found, summed=(*ours, *theirs)) if weights else found
         return self.quotient(op, one, two)
+
+    @staticmethod
+    def may_fail(op: ast.operator, left: Any, right: Any, one: PairedNumber, two: PairedNumber) -> bool:
+        """Whether doubles may raise, or be no number, where real ones are not: of inf - inf, of x ** 2."""
+        if isinstance(op, ast.Pow) or math.isinf(two.span.width) and isinstance(op, ast.Div):
+            return math.isinf(one.span.width)
+        raw = isinstance(left, Record) or isinstance(right, Record) or one.start is not None or two.start is not None
+        return isinstance(op, ast.Sub) and not raw and math.isinf(one.span.width) and math.isinf(two.span.width)
 
     def of_lengths(self, op: ast.operator, one: PairedNumber, two: PairedNumber) -> PairedNumber | None:
         """What a public number of records multiplies or divides; None where it does not."""
@@ -224,28 +237,13 @@ class OperatorRules(NoiseLedger):
         raise self.run.refusal("this operation on data without noise", "use + - * and / by public numbers")
 
     def of_block(self, op: ast.operator, left: Any, right: Any) -> Any:
-        """Sums of blocks, and a block times or over a public number."""
-        if (
-            isinstance(left, NormedVector)
-            and isinstance(right, NormedVector)
-            and isinstance(op, ast.Add | ast.Sub)
-            and left.axis is right.axis
-        ):
-            one, two = (left, right) if left.start is not None else (right, left)
-            start = None if two.start is not None or isinstance(op, ast.Sub) else one.start
-            moved = left.moved_1 + right.moved_1, left.moved_2 + right.moved_2
-            same = left.same and right.same
-            return NormedVector(same, left.size + right.size, *moved, left.axis, start, one.added + two.size)
-        by = right if isinstance(left, NormedVector) else left
-        block = left if isinstance(left, NormedVector) else right
-        if (
-            is_number(by)
-            and isinstance(op, ast.Mult | ast.Div)
-            and (by != 0 and isinstance(left, NormedVector) or isinstance(op, ast.Mult))
-        ):
-            factor = abs(fraction_of(by) if isinstance(op, ast.Mult) else 1 / fraction_of(by))
-            moved = block.moved_1 * factor, block.moved_2 * factor
-            return NormedVector(block.same, block.size * factor, *moved, block.axis)
+        """Sums of vectors, and a vector times or over a public number."""
+        if isinstance(left, NormedVector) and isinstance(right, NormedVector) and isinstance(op, ast.Add | ast.Sub):
+            return self.lifted(arithmetic.OPERATIONS[type(op)], left, right)
+        block, by = (left, right) if isinstance(left, NormedVector) else (right, left)
+        if is_number(by) and (isinstance(op, ast.Mult) or isinstance(op, ast.Div) and block is left and by != 0):
+            factor = fraction_of(by) if isinstance(op, ast.Mult) else 1 / fraction_of(by)
+            return self.lifted(functools.partial(arithmetic.scaled, factor=factor), block)
         if (
             not isinstance(left, Record | Norm)
             and not isinstance(right, Record | Norm)
@@ -255,13 +253,18 @@ class OperatorRules(NoiseLedger):
             return UnknownValue()
         return self.clipped_block(op, left, right)
 
+    def lifted(self, rule: Callable[..., PairedNumber], *values: Any) -> NormedVector:
+        """What a rule for numbers says of vectors: of their norms; an array that both runs have is of any size."""
+        vectors = [NormedVector(axis=self.rows) if isinstance(each, KnownArray) else each for each in values]
+        if not all(isinstance(each, NormedVector) and each.axis is vectors[0].axis for each in vectors) or not is_same(
+            [each for each in values if isinstance(each, KnownArray)]
+        ):
+            raise self.run.refusal("vectors of two lengths or kinds", "use rows of one length, with bounded norms")
+        return NormedVector(number=rule(*(each.number for each in vectors)), axis=vectors[0].axis)
+
     def clipped_block(self, op: ast.operator, left: Any, right: Any) -> Any:
         """A vector over its norm, kept below a bound: see `functions`."""
         raise self.run.refusal("this operation on a vector", "add vectors, or multiply them by public numbers")
-
-    def fits(self, vector: Vector | NormedVector, draws: DrawnVector) -> bool:
-        """Whether there is one draw for each entry."""
-        return vector.axis is draws.axis
 
     def as_noise(self, value: Any, block: NormedVector) -> Any:
         """An array of fresh draws of one law as the noise of a block."""
@@ -271,12 +274,13 @@ class OperatorRules(NoiseLedger):
             and all(isinstance(each, FreshNoise) and each.spent is None for each in value.items)
         ):
             first = value.items[0]
-            if all((each.law, each.scale) == (first.law, first.scale) for each in value.items) and self.rows_have(
-                len(value.items), block
-            ):
+            if len({*map(id, value.items)}) < len(value.items):
+                raise self.run.refusal("one draw of noise for several entries", "draw fresh noise for each")
+            if all((each.law, each.scale) == (first.law, first.scale) for each in value.items):
+                self.rows_have(len(value.items))
                 for each in value.items:
                     self.used(each, "a vector")
-                return self.made(DrawnVector(first.law, first.scale, first.line, block.axis))
+                return self.made(FreshNoise(first.law, first.scale, first.line, axis=block.axis))
         return value
 
     def elementwise(self, function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
@@ -289,7 +293,7 @@ class OperatorRules(NoiseLedger):
                 raise self.run.refusal("an array of one entry with a longer one", "write the one number")
             return KnownArray([function(one, two) for one, two in zip(left.items, right.items, strict=True)])
         if isinstance(left, Vector) and isinstance(right, Vector):
-            return self.paired(function, left, right)
+            return self.each(left, function, right, array=True, fresh=True)
         if isinstance(left, KnownArray):
             return KnownArray([function(one, self.scalar(right)) for one in left.items])
         if isinstance(right, KnownArray):
@@ -301,9 +305,7 @@ class OperatorRules(NoiseLedger):
         return self.each(right, lambda two: function(self.scalar(left), two), array=True, fresh=True)
 
     def as_array(self, value: Any) -> Any:
-        """Lists and vectors of noise as arrays."""
-        if isinstance(value, NoisyVector | DrawnVector):
-            return self.look(value)
+        """Lists as arrays."""
         if isinstance(value, np.ndarray) and value.ndim == 1 or isinstance(value, list | tuple):
             if any(isinstance(each, list | tuple | KnownArray | np.ndarray) for each in value):
                 raise self.run.refusal("an array of several axes", "use one for each row")
@@ -320,23 +322,6 @@ class OperatorRules(NoiseLedger):
             raise self.run.refusal("an array with this", "use arrays of one form")
         return value
 
-    def paired(self, function: Callable[[Any, Any], Any], left: Vector, right: Vector) -> Vector:
-        """Entry by entry of two vectors in step."""
-        if left.axis is not right.axis or len(left.changed) != len(right.changed):
-            raise self.run.refusal("two vectors that need not be in step", "take both from one dataset")
-
-        def made(one: Any, two: Any) -> Any:
-            since = next(CLOCK)
-            one, two = (replace(each) if type(each) is PairedNumber else each for each in (one, two))
-            return of_itself(function(one, two), since)
-
-        changed = tuple(self.both(made, one, two) for one, two in zip(left.changed, right.changed, strict=True))
-        extra = None
-        if left.extra is not None and right.extra is not None:
-            extra = left.extra[0], self.alone(left.extra[0], lambda: function(left.extra[1], right.extra[1]))  # type: ignore[index]
-        usual = self.many(lambda: made(left.usual, right.usual))
-        return Vector(usual=usual, changed=changed, extra=extra, axis=left.axis, array=True, fresh=True)
-
     def both(self, function: Callable[..., Any], *values: Any) -> Any:
         """A function of what stands in the place of one another in the two runs."""
         if not any(isinstance(each, Replaced) for each in values):
@@ -352,6 +337,9 @@ class OperatorRules(NoiseLedger):
         before, self.single = self.single, second
         try:
             return action()
+        except RaisedAlike as error:
+            cure = "let it raise for no record"
+            raise self.run.refusal(f"a {error} that one record alone may raise", cure) from None
         finally:
             self.single = before
 
@@ -372,45 +360,66 @@ class OperatorRules(NoiseLedger):
         if one is not None and two is not None:
             return PairedNumber(False, one.span | two.span, two.span + -one.span, one.whole and two.whole)
         if isinstance(first, NormedVector) and isinstance(second, NormedVector):
-            return NormedVector(False, max(first.size, second.size), math.inf, first.size + second.size, first.axis)
+            return self.lifted(self.beside, first, second)
         return Replaced(False, first, second)
 
-    def each(self, vector: Vector, function: Callable[[Any], Any], **more: Any) -> Vector:
-        """The vector of what a function makes of each entry."""
+    def each(self, vector: Vector, function: Callable[..., Any], *others: Vector, **more: Any) -> Vector:
+        """The vector of what a function makes of each entry, and of those of other vectors in step with it."""
+        every = (vector, *others)
+        if len({(id(each.axis), len(each.changed), each.extra is None) for each in every}) > 1:
+            raise self.run.refusal("two vectors that need not be in step", "take both from one dataset")
 
-        def made(one: Any) -> Any:
+        def made(*entries: Any) -> Any:
             since = next(CLOCK)
-            return of_itself(function(replace(one, entry_of=vector) if type(one) is PairedNumber else one), since)
+            own = (
+                replace(one, entry_of=each) if type(one) is PairedNumber else one
+                for one, each in zip(entries, every, strict=True)
+            )
+            return of_itself(function(*own), since)
 
+        usual = self.many(lambda: self.of_any_row(made, *(each.usual for each in every)))
+        changed = tuple(self.both(made, *entries) for entries in zip(*(each.changed for each in every), strict=True))
         extra = vector.extra
         if extra is not None:
-            extra = extra[0], self.alone(extra[0], lambda: function(vector.extra[1]))  # type: ignore[index]
-        changed = tuple(self.both(made, each) for each in vector.changed)
-        usual = self.many(lambda: made(vector.usual))
+            alone = [each.extra[1] for each in every if each.extra is not None]
+            extra = extra[0], self.alone(extra[0], lambda: function(*alone))
         return replace(vector, usual=usual, changed=changed, extra=extra, **more)
+
+    def of_any_row(self, function: Callable[..., Any], *entries: Any) -> Any:
+        """A function of entries; of the rows of a user what it may be for any."""
+        several = max((len(each.records) for each in entries if isinstance(each, AnyRow)), default=0)
+        if not several:
+            return function(*entries)
+        found = [
+            function(*(each.records[place] if isinstance(each, AnyRow) else each for each in entries))
+            for place in range(several)
+        ]
+        kept = [each for each in found if each is not MISSING]
+        return functools.reduce(self.run.rules.join, kept) if kept else MISSING
 
     def unary(self, op: ast.unaryop, value: Any) -> Any:
         """op value."""
+        if isinstance(op, ast.USub) and isinstance(value, PairedTruth):
+            raise self.run.refusal("minus a truth value", "use int(...)")
         if isinstance(op, ast.USub):
-            return self.binary(ast.Mult(), -1, value)
+            return self.binary(ast.Mult(), -1 if form_of(value) != "list or array" else -1.0, value)
         if isinstance(op, ast.UAdd):
             return value
-        if isinstance(op, ast.Invert) and isinstance(value, Vector):
-            return self.each(value, self.opposite, fresh=True)
         raise self.run.refusal("this operation", "write the mechanism without it")
-
-    def opposite(self, value: Any) -> Any:
-        """Not a truth value."""
-        if not isinstance(value, bool | PairedTruth):
-            raise self.run.refusal("the opposite of what is no truth value", "compare it")
-        return PairedTruth(value.same) if isinstance(value, PairedTruth) else not value
 
     def compared(self, op: ast.cmpop, left: Any, right: Any) -> Any:
         """left op right."""
         if isinstance(op, ast.In | ast.NotIn):
             found = self.inside(left, right)
             return found if isinstance(found, PairedTruth) or isinstance(op, ast.In) else not found
-        arrays = (KnownArray, Vector, NoisyVector, np.ndarray)
+        arrays = (KnownArray, Vector, np.ndarray)
+        sums = right.items if isinstance(right, KnownArray) else [right]
+        if isinstance(op, ast.Lt | ast.LtE) and sums and all(self.of_the_first(left, each) for each in sums):
+            return KnownArray([PairedTruth() for _ in sums]) if isinstance(right, KnownArray) else PairedTruth()
+        forms = {form_of(left), form_of(right)}
+        listed = isinstance(op, ast.Eq | ast.NotEq) or isinstance(left, list) or isinstance(right, list)
+        if "list or array" in forms and (listed or len(forms) == 1 or "vector" in forms):
+            raise self.run.refusal("a list or an array that is compared", "make it an array, by np.array(...)")
         if isinstance(left, arrays) or isinstance(right, arrays):
             return self.elementwise(lambda one, two: self.run.compared(op, one, two), left, right)
         if self.single is not None:
@@ -460,6 +469,7 @@ class OperatorRules(NoiseLedger):
             isinstance(left, FreshNoise)
             and left.law == "uniform"
             and left.spent is None
+            and not self.within
             and is_number(right)
             and isinstance(op, ast.Lt | ast.LtE)
         ):
@@ -467,7 +477,8 @@ class OperatorRules(NoiseLedger):
             return PairedTruth(chance=max(Fraction(0), min(Fraction(1), fraction_of(right))))
         if isinstance(op, ast.Lt | ast.LtE):
             op, left, right = ast.Gt(), right, left
-        if isinstance(left, Noisy) and left.value is None and is_number(right) and isinstance(op, ast.Gt | ast.GtE):
+        kept = isinstance(left, Noisy) and left.value is None and is_number(right) and not self.within
+        if kept and isinstance(op, ast.Gt | ast.GtE):
             failing = self.tail(left, fraction_of(right))
             if failing is not None:
                 self.facts["failing"] = self.facts.get("failing", Fraction(0)) + failing
@@ -526,14 +537,18 @@ class OperatorRules(NoiseLedger):
             list(container) if isinstance(container, list | tuple | set | dict) else self.run.known_items(container)
         ):
             one = self.run.compared(ast.Eq(), value, each)
-            if one is True:
-                return True
             if isinstance(one, PairedTruth):
                 found = one if found is False or not one.same else found
+            elif not isinstance(one, bool | np.bool_):
+                raise self.run.refusal("`in` of arrays", "compare their entries")
+            elif one:
+                return True
         return found
 
     def truth(self, value: Any) -> Any:
         """Whether an unknown value counts as true."""
+        if form_of(value) == "list or array":
+            raise self.run.refusal("the truth of a list or an array", "ask for its length")
         value = self.look(value)
         match value:
             case PairedTruth():
@@ -558,9 +573,3 @@ class OperatorRules(NoiseLedger):
         if isinstance(one, PairedTruth) and isinstance(two, PairedTruth):
             return PairedTruth(one.same and two.same)
         return one if isinstance(one, PairedTruth | UnknownValue) else two
-
-    def text(self, values: list[Any]) -> Any:
-        """A text made of values."""
-        if not is_same(self.look(values)):
-            raise self.run.refusal("data in a text", "add noise first")
-        return UnknownValue()

@@ -8,6 +8,11 @@ from dpaudit.verify.coupled.values import words
 from dpaudit.verify.coupled.ways import NotShown
 
 ITERATORS = frozenset({"zip", "enumerate", "reversed"})
+FOLLOWED = (
+    *(ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.If, ast.For, ast.While, ast.Return, ast.Break),
+    *(ast.Continue, ast.Raise, ast.Assert, ast.FunctionDef, ast.Pass),
+)
+RUN = (ast.Call, ast.NamedExpr, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 VIEWS = frozenset({"items", "keys", "values"})
 AT_ONCE = words("sum min max any all list tuple sorted set frozenset dict len zip enumerate reversed fsum")
 
@@ -27,15 +32,20 @@ def _found(function: ast.AST, above: dict[int, ast.AST]) -> Iterator[tuple[ast.A
         match node:
             case ast.Yield() | ast.YieldFrom() | ast.Await():
                 yield node, "a generator function", "return a list"
-            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                if any(isinstance(part, ast.NamedExpr) for part in ast.walk(node)):
-                    yield node, "`:=` in a comprehension", "write a loop"
+            case ast.stmt() if type(node) not in FOLLOWED and node is not function:
+                yield node, f"`{ast.unparse(node).splitlines()[0]}`", "write the mechanism without it"
+            case ast.FunctionDef(args=arguments, returns=returns) if node is not function:
+                said = [returns, *(each.annotation for each in ast.walk(arguments) if isinstance(each, ast.arg))]
+                if any(isinstance(part, RUN) for each in said if each is not None for part in ast.walk(each)):
+                    yield node, "an annotation that does something", "leave it out"
             case ast.arguments(defaults=defaults, kw_defaults=more):
                 for default in (*defaults, *more):
                     if default is not None and not _is_fixed(default):
                         yield default, "a default that is no number or text", "pass it at every call"
             case ast.Call(func=ast.Name(id=name)) if name in TOTAL and name in own:
                 yield node, f"a `{name}` of its own", f"`{name}` must be Python's"
+            case ast.Attribute(attr=name) | ast.Name(id=name) if name.startswith("__"):
+                yield node, f"`{name}`", "use names that do not begin with two underscores"
             case ast.Compare(ops=[ast.Is() | ast.IsNot()], left=left, comparators=[right]):
                 if not any(isinstance(each, ast.Constant) and each.value is None for each in (left, right)):
                     yield node, "`is`", "compare by =="
@@ -64,10 +74,12 @@ def _is_iterator(node: ast.AST) -> bool:
 
 def _is_consumed(node: ast.AST, around: ast.AST) -> bool:
     match around:
-        case ast.For(iter=value) | ast.comprehension(iter=value):
+        case ast.For(iter=value):
+            return value is node and not isinstance(node, ast.GeneratorExp)
+        case ast.comprehension(iter=value):
             return value is node
         case ast.Call(func=ast.Name(id=name)):
-            return name in AT_ONCE
+            return name in AT_ONCE and not (isinstance(node, ast.GeneratorExp) and name in ITERATORS)
         case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[value]):
             return value is node and not isinstance(node, ast.GeneratorExp)
         case ast.Starred():

@@ -13,17 +13,14 @@ from typing import Any
 import numpy as np
 
 from dpaudit.verify.coupled.joins import ANY, JoinRules
-from dpaudit.verify.coupled.noise import EntryAxis
 from dpaudit.verify.coupled.values import (
-    NEW,
     STILL,
-    DrawnVector,
+    Axis,
     EntryIndex,
     FreshNoise,
     Keyed,
     KnownArray,
     Noisy,
-    NoisyVector,
     NormedVector,
     Only,
     Order,
@@ -33,12 +30,13 @@ from dpaudit.verify.coupled.values import (
     Record,
     Replaced,
     Rest,
+    Several,
     Span,
     UnknownValue,
+    Unlisted,
     UserRows,
     Vector,
     holds,
-    is_number,
     is_plain,
     is_same,
     number_of,
@@ -56,8 +54,6 @@ class ValueRules(JoinRules):
         match value:
             case KnownArray():
                 return list(value.items)
-            case NoisyVector() | DrawnVector():
-                return self.look(value)
             case Keyed():
                 return self.indices(value.vector)
             case Order():
@@ -66,7 +62,7 @@ class ValueRules(JoinRules):
                 raise self.run.refusal(
                     "rows of users in any order", "go over them by one loop that counts the rows of each user"
                 )
-            case Vector() if not value.ordered:
+            case Vector(ordered=False) | Several(vector=Vector(ordered=False)):
                 raise self.run.refusal("keys in the order of the data", "go over sorted(...) of them")
             case Vector():
                 return value
@@ -101,12 +97,7 @@ class ValueRules(JoinRules):
         if isinstance(value, Record):
             return [replace(value, path=(*value.path, place)) for place in range(number)]
         if isinstance(value, Replaced):
-            return [
-                self.beside(one, two)
-                for one, two in zip(
-                    self.unpacked(value.first, number), self.unpacked(value.second, number), strict=True
-                )
-            ]
+            return list(self.both(lambda one: tuple(self.unpacked(one, number)), value))
         if not isinstance(value, Vector) and value.same:
             return [UnknownValue() for _ in range(number)]
         raise self.run.refusal("data in several names", "read them by their index")
@@ -115,7 +106,7 @@ class ValueRules(JoinRules):
         """owner[index]."""
         if isinstance(owner, Replaced):
             return self.both(lambda one: self.entry(one, index), owner)
-        if isinstance(owner, NoisyVector | Noisy):
+        if isinstance(owner, Noisy):
             owner = self.look(owner)
         if isinstance(owner, Record) and is_plain(index):
             return replace(owner, path=(*owner.path, index))
@@ -159,18 +150,7 @@ class ValueRules(JoinRules):
                 return functools.reduce(self.join, [replace(each) for each in numbers])
         if isinstance(index, slice) and vector.extra is None and is_plain(index):
             changed = vector.changed if vector.changed and self.in_slice(vector.axis, index) else ()
-            axis = EntryAxis()
-            self.changed_axes[axis] = bool(changed)
-            return Vector(usual=vector.usual, changed=changed, axis=axis, array=vector.array)
-        if (
-            isinstance(index, slice)
-            and index.start is None
-            and index.step is None
-            and is_number(index.stop)
-            and index.stop >= 0
-            and self.single is not None
-        ):
-            return replace(vector, most=int(index.stop), axis=EntryAxis())
+            return Vector(usual=vector.usual, changed=changed, axis=Axis(len(changed)), array=vector.array)
         raise Listed()
 
     def in_slice(self, axis: Any, index: slice) -> bool:
@@ -194,7 +174,7 @@ class ValueRules(JoinRules):
         if any(not isinstance(each, bool) for each in mask.changed):
             raise self.run.refusal("a selection by data without noise", "select by public values")
         changed = tuple(one for one, keep in zip(vector.changed, mask.changed, strict=True) if keep)
-        return replace(vector, changed=changed, extra=extra, axis=EntryAxis(), array=True)
+        return replace(vector, changed=changed, extra=extra, axis=Axis(len(changed)), array=True)
 
     def taken(self, condition: Any) -> bool:
         """Whether the entry that one run has takes part: where a coin says so, with its chance."""
@@ -244,20 +224,34 @@ class ValueRules(JoinRules):
         """The one place or key that an index is, where one run alone has it: each that it may be is followed."""
         if isinstance(index, Record) and index.region is not None and isinstance(owner, dict):
             for key in owner:
-                if is_plain(key) and not isinstance(key, Own) and self.run.compared(ast.Eq(), index, key) is True:
-                    return key
+                if is_plain(key) and not isinstance(key, Own):
+                    equal = self.run.compared(ast.Eq(), index, key)
+                    if isinstance(equal, bool | np.bool_) and equal:
+                        return key
             place = index.region.get(index.path)
-            if place is not None and place.exactly and isinstance(place.value, Own):
+            if place is not None and place.exactly:
                 return place.value
-            if "shared" not in self.facts:
-                self.facts["shared"] = not self.run.choose()
-            if self.facts["shared"] and NEW not in owner and ANY in owner:
+            own, which = self.own_key(index), ("shared", id(owner))
+            self.kept.append(owner)
+            if (*which, own) not in self.facts:
+                self.facts[*which, own] = not self.run.choose()
+            if self.facts[*which, own] and own not in owner and ANY in owner:
                 value = owner[ANY]  # another record has it too
-                owner[NEW] = replace(value, start=(id(owner), NEW)) if isinstance(value, PairedNumber) else value
-            return NEW
+                owner[own] = replace(value, start=(id(owner), own)) if isinstance(value, PairedNumber) else value
+            return own
         if self.single is not None and isinstance(index, PairedNumber) and isinstance(owner, list | KnownArray):
             return self.one_of(index, len(owner.items if isinstance(owner, KnownArray) else owner))
         return index
+
+    def own_key(self, index: Record) -> Own:
+        """The name of a part of a record that is no public value: one for those that are equal."""
+        which = "own", id(index.region), index.path
+        if which not in self.facts:
+            names = sorted({each for each in self.facts.values() if isinstance(each, Own)})
+            place = self.run.choose(len(names) + 1)
+            self.facts[which] = [*names, Own(f"value {len(names)}")][place]
+            self.kept.append(index.region)
+        return self.facts[which]  # type: ignore[no-any-return]
 
     def adds_somewhere(
         self, owner: Any, index: Any, op: ast.operator, value: ast.expr, start: ast.expr | None = None
@@ -310,6 +304,8 @@ class ValueRules(JoinRules):
             owner[self.key(owner, index)] = value
             return
         value = self.look(value)
+        if isinstance(owner, Unlisted) and self.single is None and is_same([owner, index, value]):
+            return  # it stays one that both runs have, and that nothing is known of
         if isinstance(owner, dict | list) and is_same(index) and (is_same(value) or isinstance(value, PairedNumber)):
             for key in self.others(owner):
                 owner[key] = self.join(owner[key], value)
@@ -321,7 +317,8 @@ class ValueRules(JoinRules):
     def fitting(self, array: KnownArray, value: Any) -> Any:
         """A value as an array of this kind holds it."""
         number = number_of(self.numeric(value))
-        if array.kind == "f" and (number is not None or isinstance(value, Noisy | FreshNoise | float)):
+        noisy = isinstance(value, Noisy | FreshNoise) and KnownArray([value]).kind != "O"
+        if array.kind == "f" and (number is not None or noisy or isinstance(value, float)):
             return np.float64(value) if isinstance(value, float | int | np.generic) else value
         if array.kind in ("i", "") and number is not None and number.whole:
             return np.int64(value) if array.kind == "i" and isinstance(value, int | np.generic) else number

@@ -3,6 +3,7 @@
 What the first reader made of a program is run on the same data and draws; one difference and nothing is proved.
 """
 
+import ast
 import functools
 import math
 import random
@@ -78,10 +79,17 @@ class DrawTape(Rng):
         return lambda *args, **kwargs: self.draw(law, list(args), kwargs)
 
 
+class PlainRules(LoopRules):
+    """Every loop turn by turn: a draw that was made cannot be made again."""
+
+    def winner_loop(self, node: ast.For) -> bool:
+        return False
+
+
 def executed(source: ReadSource, arguments: Mapping[str, Any]) -> Any:
     """What the syntax tree returns on plain arguments; ("raised", name) where it raises. Raises `NotShown`."""
     run = TreeExecutor(source)
-    run.rules = LoopRules(run)
+    run.rules = PlainRules(run)
     try:
         return as_plain(run.call_definition(source.definition, [], dict(arguments), None))
     except RaisedAlike as error:

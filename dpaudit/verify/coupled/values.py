@@ -11,7 +11,7 @@ import ast
 import itertools
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from numbers import Real
 from typing import Any, NamedTuple
@@ -88,8 +88,10 @@ class UnknownValue:
 
     same: bool = True
 
-    def __deepcopy__(self, memo: Any) -> UnknownValue:
-        return self  # a value, not a place
+
+@dataclass(frozen=True, eq=False)
+class Unlisted(UnknownValue):
+    """A container of the program of which nothing is known, but that no other name means it."""
 
 
 class OpaqueValue:
@@ -103,7 +105,7 @@ class Function(OpaqueValue):
     """A helper, a lambda, or a function of Python's, numpy's or math's by its name; `owner`: what a method is of."""
 
     name: str
-    node: ast.FunctionDef | ast.Lambda | None = None
+    node: ast.FunctionDef | ast.Lambda | ast.ClassDef | None = None
     frame: dict[str, Any] | None = None
     owner: Any = None
 
@@ -111,6 +113,14 @@ class Function(OpaqueValue):
     def same(self) -> bool:  # type: ignore[override]
         """Python's own are; another may hold data."""
         return self.node is None and self.owner is None
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """An object of a class of the module: its attributes."""
+
+    kind: ast.ClassDef
+    attributes: dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +146,7 @@ class PairedNumber(UnknownValue):
     log: PairedNumber | None = None
     over: object = None
     summed: tuple[object, ...] = ()
-    axis: object = None
+    axis: Axis | None = None
     born: int = 0
     entry_of: object = None
     top: tuple[object, ...] = ()
@@ -166,7 +176,7 @@ class FreshNoise:
     """Fresh noise of a law with centre 0 (exponential, geometric: from 0 and 1 upwards), in no value yet.
 
     `scale` is that of numpy's Generator; of geometric noise the ratio 1 - p of its probabilities. `spent` says by what
-    it was used.
+    it was used. `axis`: one draw for each entry of a normed vector with this axis.
     """
 
     law: str
@@ -174,21 +184,16 @@ class FreshNoise:
     line: int
     spent: Any = None
     count: Any = None  # as of a `Number`: its scale is times this power of the number of entries
-
-    def __deepcopy__(self, memo: Any) -> FreshNoise:
-        return self
+    axis: Axis | None = None
 
 
 @dataclass(eq=False)
 class Noisy:
-    """A number with noise that nothing has looked at yet: base + the sum of factor times draw."""
+    """A number or normed vector with noise that nothing has looked at yet: base + the sum of factor times draw."""
 
     base: Any
     terms: tuple[tuple[Fraction, FreshNoise], ...]
-    value: PairedNumber | None = None  # once it was looked at
-
-    def __deepcopy__(self, memo: Any) -> Noisy:
-        return self
+    value: UnknownValue | None = None  # once it was looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,6 +207,13 @@ class Record(UnknownValue):
     region: Mapping[tuple[Any, ...], Place] | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class AnyRow(UnknownValue):
+    """A row of the user whom one run alone has: it may be any of these records."""
+
+    records: tuple[Record, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a part of a record lies: at one of the values it is compared with, between two, or elsewhere."""
@@ -211,26 +223,46 @@ class Place:
     span: Span = ALL
 
 
+@dataclass(eq=False)
+class Axis:
+    """What entries are in step with: the places of a dataset, the `keys` of a dictionary, the columns of a table.
+
+    `changed`: how many of the entries differ; `filled`: there is at least one; `number`: of columns, once it is known.
+    """
+
+    changed: int = 0
+    filled: bool = False
+    keys: bool = False
+    number: int | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Vector(UnknownValue):
     """As many entries as a dataset has, or a selection of them: `usual` ones, which both runs have in equal number.
 
     `changed` holds the one entry where the runs differ, `extra` the one that only one run has, in it. `axis` names
-    what the entries are in step with. `array`: of numpy's, whose operators act entry by entry.
+    what the entries are in step with. `array`: of numpy's, whose operators act entry by entry; None: or a list.
     """
 
     usual: Any = None
     changed: tuple[Any, ...] = ()
     extra: tuple[bool, Any] | None = None  # whether it is in the second run, and the entry
-    axis: object = None
-    most: int | None = None  # entries
-    array: bool = False
+    axis: Axis = field(default_factory=Axis)
+    array: bool | None = False
     ordered: bool = True  # alike in both runs: the keys of a dictionary come in the order of the data
     fresh: bool = False  # made by an operation: no other name means the same array
 
     def __post_init__(self) -> None:
         every = [self.usual, *self.changed]
         object.__setattr__(self, "same", self.extra is None and all(map(is_same, every)))
+
+
+@dataclass(frozen=True, eq=False)
+class Several(UnknownValue):
+    """A vector, with further entries that one run alone has: whether the second one, and the entry."""
+
+    vector: Vector = field(default_factory=Vector)
+    more: tuple[tuple[bool, Any], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,7 +325,7 @@ class KnownArray:
     """A one-dimensional array of numpy's with a known number of entries.
 
     `shared`: there is another array that shares them, so that neither is written to. `kind`: "f" for doubles, "i" for
-    whole numbers, "" where that is not known, "O" for others.
+    whole numbers, "" where that is not known, "O" for others, "L" where it may as well be a list.
     """
 
     items: list[Any]
@@ -308,20 +340,17 @@ class KnownArray:
 
 @dataclass(frozen=True, eq=False)
 class NormedVector(UnknownValue):
-    """A vector of numbers: bounds on its size, and on how far apart those of the two runs are (sums, roots of squares).
+    """A vector of numbers: how large it is, and how far apart those of the two runs are, in roots of sums of squares.
 
-    `axis`: what names its length. `start`, `added`: as of a `Number`, with the size of what was added.
+    Both are those of `number`: what rules say of the size of sums and multiples of numbers holds of norms as well.
+    `axis`: what names its length.
     """
 
-    size: Bound = math.inf
-    moved_1: Bound = Fraction(0)
-    moved_2: Bound = Fraction(0)
-    axis: object = None
-    start: object = None
-    added: Bound = Fraction(0)
+    number: PairedNumber = field(default_factory=PairedNumber)
+    axis: Axis | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "same", self.same and self.moved_2 == 0 and self.start is None)
+        object.__setattr__(self, "same", self.same and self.number.same and self.number.start is None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -345,41 +374,12 @@ class Order:
     entries: list[Any]
     down: bool = False
 
-    def __deepcopy__(self, memo: Any) -> Order:
-        return self
-
-
-@dataclass(eq=False)
-class DrawnVector:
-    """Fresh noise for each entry of a vector or block with this axis."""
-
-    law: str
-    scale: Fraction
-    line: int
-    axis: object
-    spent: Any = None
-
-    def __deepcopy__(self, memo: Any) -> DrawnVector:
-        return self
-
-
-@dataclass(eq=False)
-class NoisyVector:
-    """A vector or block with fresh noise on each entry that nothing has looked at yet."""
-
-    base: Any
-    draws: DrawnVector
-    value: Any = None
-
-    def __deepcopy__(self, memo: Any) -> NoisyVector:
-        return self
-
 
 class Own(str):
-    """The user whose rows one run alone has (`ME`), or the value of a record that is no public one (`NEW`)."""
+    """The user whose rows one run alone has (`ME`), or a value of its records that is no public one."""
 
 
-ME, NEW = Own("the user"), Own("the value")
+ME = Own("the user")
 USER = ((0,), ("user",), (".user",))  # where a row may name its user
 
 
@@ -388,19 +388,29 @@ def _kind(value: Any) -> str:
     if isinstance(value, np.generic):
         return value.dtype.kind if value.dtype in (np.float64, np.int64) else "O"
     if isinstance(value, FreshNoise | Noisy):
-        laws = [value.law] if isinstance(value, FreshNoise) else [drawn.law for _, drawn in value.terms]
-        return "" if set(laws) <= {"geometric", "sign"} else "f"
+        draws = [value] if isinstance(value, FreshNoise) else [drawn for _, drawn in value.terms]
+        laws = {drawn.law if drawn.axis is None else "" for drawn in draws}
+        return "O" if "" in laws else "" if laws <= {"geometric"} else "f"
     if isinstance(value, PairedNumber) or type(value) is UnknownValue:
         return ""
     return "f" if isinstance(value, float) else "i" if isinstance(value, int) and not isinstance(value, bool) else "O"
 
 
-ABSTRACT = (UnknownValue, FreshNoise, Noisy, KnownArray, DrawnVector, NoisyVector, Order)
+ABSTRACT = (UnknownValue, FreshNoise, Noisy, KnownArray, Order)
+
+
+def form_of(value: Any) -> str:
+    """Whether operators act entry by entry on a value: an "array", a "vector", a "list or array", or "other"."""
+    if isinstance(value, KnownArray):
+        return "array" if value.kind != "L" else "list or array"
+    if isinstance(value, Vector):
+        return "list or array" if value.array is None else "array" if value.array else "vector"
+    return "other"
 
 
 def is_number(value: Any) -> bool:
     """Whether a plain value is a finite number, or True or False."""
-    return isinstance(value, Real | np.bool_) and math.isfinite(value)
+    return isinstance(value, int) or isinstance(value, Real | np.bool_) and math.isfinite(value)
 
 
 def fraction_of(value: Any) -> Fraction:
@@ -437,8 +447,12 @@ def parts(value: Any) -> Iterable[Any]:
             return [*value.keys(), *value.values()]
         case KnownArray():
             return value.items
+        case Vector():
+            return (value.usual, *value.changed, *(value.extra or ())[1:])
         case Only():
             return (value.value,)
+        case Instance():
+            return (value.attributes,)
         case slice():
             return (value.start, value.stop, value.step)
     return ()
@@ -477,6 +491,11 @@ def holds(value: Any) -> bool:
     return any(isinstance(each, list | dict | set | KnownArray) or holds(each) for each in parts(value))
 
 
+def holds_code(value: Any) -> bool:
+    """Whether there is a function or an object of the program inside."""
+    return isinstance(value, OpaqueValue | Instance) or any(map(holds_code, parts(value)))
+
+
 def is_plain(value: Any) -> bool:
     """Whether nothing in a value is unknown."""
     return not isinstance(value, ABSTRACT) and all(map(is_plain, parts(value)))
@@ -493,6 +512,4 @@ def is_same(value: Any) -> bool:
         return value.same
     if isinstance(value, Noisy):
         return value.value is not None
-    if isinstance(value, NoisyVector):
-        return value.value is not None
-    return not isinstance(value, FreshNoise | DrawnVector | Order) and all(map(is_same, parts(value)))
+    return not isinstance(value, FreshNoise | Order) and all(map(is_same, parts(value)))

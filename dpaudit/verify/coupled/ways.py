@@ -12,6 +12,7 @@ from typing import Any
 from dpaudit.errors import DpAuditError
 from dpaudit.verify.coupled.values import (
     Function,
+    Instance,
     KnownArray,
     Only,
     parts,
@@ -90,6 +91,7 @@ class Ways:
         self.script = Script()
         self.line = 1
         self.steps = 0
+        self.read_by: dict[int, tuple[Any, list[Callable[[], list[Any]]]]] = {}  # what iterators were made of
         self.constants = {name: ast.literal_eval(node) for name, node in source.constants.items()}
 
     def refusal(self, construct: str, cure: str) -> NotShown:
@@ -150,9 +152,9 @@ class Ways:
             value = waiting.pop()
             if isinstance(value, Function):
                 waiting += [value.frame, value.owner]
-            if id(value) in found or not isinstance(value, list | dict | tuple | set | KnownArray | Only):
+            if id(value) in found or not isinstance(value, list | dict | tuple | set | KnownArray | Only | Instance):
                 continue
-            if not isinstance(value, tuple | Only):
+            if not isinstance(value, tuple | Only | Instance):
                 found[id(value)] = value, copy.copy(value.items if isinstance(value, KnownArray) else value)
             waiting += parts(value)
         return found

@@ -32,6 +32,9 @@ from dpaudit.errors import DpAuditError, InvalidSpec
 from dpaudit.verify.language.outline import OutsideLanguage
 
 HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made while Python runs
+OF_EVERY_CLASS = frozenset(
+    ("__module__", "__doc__", "__dict__", "__weakref__", "__qualname__", "__firstlineno__", "__static_attributes__")
+)
 FUTURE = functools.reduce(
     operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 )
@@ -49,8 +52,9 @@ class ReadSource:
     """A function as text that stands by itself: the definition (from line 1 on), then all that it uses of its module.
 
     `functions` are the helper functions that it calls, and those that these call; `modules` says what a name means:
-    "numpy", "math", or one word of these, "math.exp". Constants are numbers, texts, True, False, None, and tuples and
-    lists of them. None of the three is named like a parameter or a local variable of any of the functions.
+    "numpy", "math", or one word of these, "math.exp". `classes` are those that it makes objects of: plain ones, of
+    methods alone. Constants are numbers, texts, True, False, None, and tuples and
+    lists of them. None of them is named like a parameter or a local variable of any of the functions.
     """
 
     text: str
@@ -58,10 +62,11 @@ class ReadSource:
     constants: Mapping[str, ast.expr]
     functions: Mapping[str, ast.FunctionDef]
     modules: Mapping[str, str]
+    classes: Mapping[str, ast.ClassDef]
 
 
 Written = tuple[str, ast.FunctionDef]  # the lines of a definition, and what they say
-Meaning = Written | ast.expr | str | None  # of a name: a helper function, a constant, a module; None for anything else
+Meaning = Written | tuple[str, ast.ClassDef] | ast.expr | str | None  # of a name; None for what is not read
 
 
 def source_of(function: Callable[..., Any] | str, name: str | None = None) -> ReadSource:
@@ -105,17 +110,27 @@ def _of_text(text: str, name: str | None) -> ReadSource:
 
     def look(word: str) -> Meaning:
         meant = known.get(word)
-        return (_lines(text, meant), meant) if isinstance(meant, ast.FunctionDef) else meant
+        return (_lines(text, meant), meant) if isinstance(meant, ast.FunctionDef | ast.ClassDef) else meant  # type: ignore[return-value]
 
     found = _source((_lines(text, chosen[0]), chosen[0]), look)
-    for function in (found.definition, *found.functions.values()):
+    made = [method for each in found.classes.values() for method in methods_of(each)]
+    for function in (found.definition, *found.functions.values(), *made):
         _no_other_words(function, times.keys() & free_names(function))
     return found
 
 
-def _meanings(tree: ast.Module) -> dict[str, ast.FunctionDef | ast.expr | str]:
+def methods_of(node: ast.ClassDef) -> list[ast.FunctionDef]:
+    """The methods of a class that has nothing else; none of another."""
+    methods = [each for each in node.body if isinstance(each, ast.FunctionDef) and not each.decorator_list]
+    said = [each for each in node.body if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)]
+    special = [each for each in methods if each.name.startswith("__") and each.name != "__init__"]
+    plain = not (node.bases or node.keywords or node.decorator_list or special)
+    return methods if plain and len(methods) + len(said) == len(node.body) else []
+
+
+def _meanings(tree: ast.Module) -> dict[str, ast.FunctionDef | ast.ClassDef | ast.expr | str]:
     """What the names of a module mean that one plain statement gives a value."""
-    known: dict[str, ast.FunctionDef | ast.expr | str] = {}
+    known: dict[str, ast.FunctionDef | ast.ClassDef | ast.expr | str] = {}
     for node in tree.body:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_constant(value):
@@ -123,6 +138,8 @@ def _meanings(tree: ast.Module) -> dict[str, ast.FunctionDef | ast.expr | str]:
                     raise InvalidSpec(f"the constant {name} must be set once in the source, it is set again")
                 known[name] = value
             case ast.FunctionDef(name=name, decorator_list=[]):
+                known[name] = node
+            case ast.ClassDef(name=name) if methods_of(node):
                 known[name] = node
             case ast.Import(names=names):
                 for each in names:
@@ -151,6 +168,9 @@ def _of_object(function: Callable[..., Any], name: str | None) -> ReadSource:
         if type(value) is types.FunctionType and value.__globals__ is known and value.__code__.co_name == word:
             with contextlib.suppress(InvalidSpec):  # the call is refused where it is read
                 return _written(value)
+        if type(value) is type and value.__name__ == word:
+            with contextlib.suppress(InvalidSpec):
+                return _written_class(value, known)
         return _module(value) or _constant(value)
 
     if plain is function:
@@ -175,6 +195,34 @@ def _written(function: types.FunctionType) -> Written:
     text = _lines(text, definition)
     _check_runs(function, definition, text)
     return text, _definition(text)
+
+
+def _written_class(kind: type, known: Mapping[str, object]) -> tuple[str, ast.ClassDef]:
+    """A class of a module as it runs: its methods are those of its text, and it has nothing else."""
+    methods = [value for value in vars(kind).values() if type(value) is types.FunctionType]
+    try:
+        text = "".join(inspect.findsource(methods[0].__code__)[0])
+        kinds = [each for each in _parsed(text).body if isinstance(each, ast.ClassDef)]
+        (found,) = [each for each in kinds if each.name == kind.__name__]
+    except (OSError, IndexError, ValueError, InvalidSpec) as error:
+        raise InvalidSpec(f"the source of {kind.__name__} cannot be read: pass its text") from error
+    text = _lines(text, found)
+    node = _parsed(text).body[0]
+    assert isinstance(node, ast.ClassDef)
+    _check_class(kind, node, text, known)
+    return text, node
+
+
+def _check_class(kind: object, node: ast.ClassDef, text: str, known: Mapping[str, object]) -> None:
+    own = {name: value for name, value in vars(kind).items() if name not in OF_EVERY_CLASS}
+    methods = {each.name: each for each in methods_of(node)}
+    if type(kind) is not type or kind.__bases__ != (object,) or not methods or own.keys() != methods.keys():
+        raise InvalidSpec(f"{node.name} is no plain class of methods alone, as it is written")
+    for name, method in methods.items():
+        value = own[name]
+        if type(value) is not types.FunctionType or value.__globals__ is not known or value.__code__.co_freevars:
+            raise InvalidSpec(f"{node.name}.{name} is no plain method of its module")
+        _check_runs(value, method, textwrap.dedent(_lines(text, method)))
 
 
 def _without_object(method: types.FunctionType, owner: object) -> tuple[Written, Mapping[str, Meaning]]:
@@ -316,6 +364,8 @@ def check_runs(function: object, source: ReadSource) -> None:
         if type(value) is not types.FunctionType or value.__globals__ is not known:
             raise InvalidSpec(f"{word}, which {name} calls, is no plain function of its module once that is imported")
         _check_runs(value, helper, source.text)
+    for word, kind in source.classes.items():
+        _check_class(known.get(word), kind, source.text, known)
     for word, whole in source.modules.items():
         if known.get(word) is not _meant(whole):
             raise InvalidSpec(f"{word} of {name} is not {whole} once its module is imported")
@@ -350,22 +400,28 @@ def _source(head: Written, look: Callable[[str], Meaning]) -> ReadSource:
     """The function and all that it uses, read again as the text that is stored."""
     text, definition = head
     functions, constants, modules = dict[str, Written](), dict[str, ast.expr](), dict[str, str]()
+    classes = dict[str, tuple[str, ast.ClassDef]]()
     waiting = [definition]
     while waiting:
-        for word in sorted(free_names(waiting.pop()) - functions.keys() - {definition.name}):
+        for word in sorted(free_names(waiting.pop()) - functions.keys() - classes.keys() - {definition.name}):
             match look(word):
-                case (_, helper) as written:
+                case (_, ast.ClassDef() as kind) as written:
+                    classes[word] = written
+                    waiting += methods_of(kind)
+                case (_, ast.FunctionDef() as helper) as written:
                     functions[word] = written
                     waiting.append(helper)
                 case str(module):
                     modules[word] = module
                 case ast.expr() as value:
                     constants[word] = value
-    local = {name for _, each in (head, *functions.values()) for name in local_names(each)}
-    for word in sorted(local & {*functions, *constants, *modules}):
+    inside = [definition, *(each for _, each in functions.values())]
+    inside += [method for _, kind in classes.values() for method in methods_of(kind)]
+    local = {name for each in inside for name in local_names(each)}
+    for word in sorted(local & {*functions, *constants, *modules, *classes}):
         cure = "give one of them another name"
         raise OutsideLanguage(definition.name, 1, f"{word} of the module beside a variable of this name", cure)
-    parts = [text.rstrip() + "\n", *(f"{lines.rstrip()}\n" for lines, _ in functions.values())]
+    parts = [text.rstrip() + "\n", *(f"{lines.rstrip()}\n" for lines, _ in (*functions.values(), *classes.values()))]
     homes = {name: module.rpartition(".")[::2] for name, module in sorted(modules.items())}
     lines = [f"{home and f'from {home} '}import {inner} as {name}" for name, (home, inner) in homes.items()]
     lines += [f"{name} = {ast.unparse(constants[name])}" for name in sorted(constants)]
@@ -380,10 +436,11 @@ def _source(head: Written, look: Callable[[str], Meaning]) -> ReadSource:
         {name: node for name, node in known.items() if isinstance(node, ast.expr)},
         {name: node for name, node in known.items() if isinstance(node, ast.FunctionDef)},
         {name: module for name, module in known.items() if isinstance(module, str)},
+        {name: node for name, node in known.items() if isinstance(node, ast.ClassDef)},
     )
 
 
-def _lines(text: str, node: ast.FunctionDef) -> str:
+def _lines(text: str, node: ast.FunctionDef | ast.ClassDef) -> str:
     return "\n".join(text.split("\n")[node.lineno - 1 : node.end_lineno])
 
 

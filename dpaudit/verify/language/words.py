@@ -1,9 +1,7 @@
 """Expressions as text, and back: the words of a stored proof.
 
-`index` is the loop's index, `n` the number of answers, `answer` the answer at the index, `output` the list of
-outputs, `len(out)` how many there are; a prime, as in `best'`, means the variable of the second run. Numbers are
-exact: 0.1 is one tenth here, and in a source the double that Python reads. Symbols are None, True, False and texts
-in quotes.
+`index` is the loop's index, `n` the number of answers, `len(out)` how many outputs there are. Numbers are exact: 0.1
+is one tenth here, and in a source the double that Python reads. What is no number is written, and not read back.
 """
 
 import ast
@@ -18,18 +16,9 @@ from dpaudit.verify.language.facts import OPERATION_SIGNS, ORDER_SIGNS, targets
 from dpaudit.verify.language.values import negative
 
 TOKEN = re.compile(
-    r"\s*(?:(?P<number>\d+(?:\.\d+)?)|(?P<name>len\([^()]+\)'?|[^\W\d]\w*'?)"
-    r"|(?P<symbol>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|(?P<sign>//|<=|>=|==|!=|[-+*/%<>()]))"
+    r"\s*(?:(?P<number>\d+(?:\.\d+)?)|(?P<name>len\([^()]+\)|[^\W\d]\w*)|(?P<sign>//|<=|>=|==|!=|[-+*/%<>()]))"
 )
-WORDS: dict[str, nodes.Expression] = {
-    "index": nodes.Index(),
-    "n": nodes.Length(),
-    "answer": nodes.Answer(),
-    "output": nodes.Emitted(),
-    "None": nodes.Symbol("None"),
-    "True": nodes.Symbol("True"),
-    "False": nodes.Symbol("False"),
-}
+WORDS: dict[str, nodes.Expression] = {"index": nodes.Index(), "n": nodes.Length()}
 DEEPEST = 100  # of brackets within brackets, in a text from a file
 DIGITS = 300  # of a number
 LONGEST = 400  # words of such a text
@@ -135,11 +124,9 @@ def _leaf(words: str, kind: str, token: str, program: nodes.Program) -> nodes.Ex
         raise _error(words, f"a number of it has more than {DIGITS} digits")
     if kind == "number":
         return nodes.Number(Fraction(token))
-    if kind == "symbol":
-        return nodes.Symbol(token)
     if token in program.parameters:
         return nodes.ProgramParameter(token)
-    if token.removesuffix("'") in targets(program.body):
+    if token in targets(program.body):
         return nodes.Variable(token)
     if token in WORDS:
         return WORDS[token]
@@ -151,8 +138,6 @@ def _built(words: str, node: ast.expr, leaves: Mapping[str, nodes.Expression]) -
         result = _built(words, part, leaves)
         if isinstance(result, nodes.Compared | nodes.All | nodes.Any | nodes.Not) != true:
             raise _error(words, f"`{text(result)}` is {'neither true nor false' if true else 'no number'}")
-        if isinstance(result, nodes.Symbol | nodes.Emitted):
-            raise _error(words, f"`{text(result)}` is no number")
         return result
 
     match node:

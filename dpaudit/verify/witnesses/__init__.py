@@ -1,28 +1,27 @@
-"""Witnesses: what a program's outputs are worth at concrete answers, and where it breaks its claim.
+"""Witnesses: what a program's outputs are worth at concrete answers, and at which it loses most.
 
-A refutation is a rational pair of answers and an event of outputs whose two enclosures contradict the claim. Both
-searches, for a refutation and for the worst pair, try few answer vectors, few moves, few events, in a fixed order. A
-vector of answers has two values, x and y, laid out in two blocks (or in repeated ones, for programs that start again).
-A move takes it to a neighbour: everything up or down, the two blocks in opposite directions, one answer alone.
+A claim is refuted by a rational pair of answers and an event of outputs whose two enclosures contradict it. The search
+tries few answer vectors, few moves, few events, in a fixed order. A vector of answers has two values, x and y, laid out
+in two blocks (or in repeated ones, for programs that start again). A move takes it to a neighbour: everything up or
+down, the two blocks in opposite directions, one answer alone.
 """
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import pairwise, product
-from typing import Any
+from itertools import product
 
 from dpaudit.errors import InvalidSpec
-from dpaudit.verify.enclosure import Enclosure, of_ball, rational, rationals, shown
-from dpaudit.verify.language.nodes import Emitted, Program, Symbol
+from dpaudit.verify.enclosure import rational, rationals
+from dpaudit.verify.language.nodes import Emitted, Program
 from dpaudit.verify.proof import REACH, SYMMETRIC, Adjacency, known_adjacency
 from dpaudit.verify.witnesses.losses import PairLoss, family, log_ratio, loss_between, pair_delta, pair_loss
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes
-from dpaudit.verify.witnesses.outputs import OutputEvent, Pattern, at_least, at_most, has_noisy, in_words
+from dpaudit.verify.witnesses.outputs import OutputEvent, Pattern, at_least, at_most, has_noisy
 from dpaudit.verify.witnesses.paths import MOST_PATHS, Parameters
-from dpaudit.verify.witnesses.states import OutsideIntegrals, maximum
+from dpaudit.verify.witnesses.states import OutsideIntegrals
 
 Layout = tuple[int, ...]  # per answer: 0 for the first block's value, 1 for the second's
 Move = tuple[int, ...]  # per answer: how far it moves
@@ -85,18 +84,6 @@ def within(answers: Sequence[Fraction], most: Fraction) -> bool:
     return all(-most <= answer <= most for answer in answers)
 
 
-def aligned(shape: OutputEvent) -> bool:
-    """Whether a shape changes its kind of output at most once."""
-    kinds = [_kind(each) for each in shape]
-    return sum(one != other for one, other in pairwise(kinds)) <= 1
-
-
-def _kind(pattern: Pattern) -> object:
-    if isinstance(pattern, tuple):
-        return tuple(_kind(each) for each in pattern[1:])  # a place and its value
-    return pattern if isinstance(pattern, Symbol) else ("noisy" if has_noisy(pattern) else "number")
-
-
 SMALL = 4  # answers where styles are compared
 KEPT = 4  # styles that are followed to the number of answers asked for
 CLIMBS = 2  # of the best pairs are improved step by step
@@ -135,21 +122,27 @@ class _Place:
 
 
 def worst_pair(
-    program: Program, adjacency: str, answers: int, parameters: Parameters, most: Fraction | float = 2
+    program: Program,
+    adjacency: str,
+    answers: int,
+    parameters: Parameters,
+    most: Fraction | float = 2,
+    effort: float = math.inf,
 ) -> PairLoss:
     """The largest loss found between answers of size at most `most`, with its pair and event.
 
     It is a search: its pair need not be the worst one, but the loss of the pair is exact. Answers have two values on
     the half-integers, laid out in two blocks or in repeated ones; whole blocks move; outputs follow the blocks. The cap
     is part of the question: losses often keep growing with the size of the answers.
-    Where the program has few paths at the pair found, all outputs are computed, and the result says so.
+    Where the program has few paths at the pair found, all outputs are computed, and the result says so; not where an
+    `effort` ends the search: so many paths followed and integrals asked for, the same ones on every machine.
     Raises as `pair_loss` does.
     """
     kind = known_adjacency(adjacency)
     whole = isinstance(answers, int) and not isinstance(answers, bool) and answers >= 1
     if not whole or (program.loop is None and answers != 1):
         raise InvalidSpec(f"answers must be a whole number of at least 1 (1 without a loop), got {answers!r}")
-    search = Climb(program, kind, rationals(parameters), rational("the size of an answer", most))
+    search = Climb(program, kind, rationals(parameters), rational("the size of an answer", most), effort)
     try:
         best = search.best(answers)
     except OutsideIntegrals:
@@ -160,46 +153,44 @@ def worst_pair(
         moves = {move for layout in layouts(answers) for by in (together, alone) for move in by(kind, layout)}
         pairs = ((search.outcomes(start), search.outcomes(moved(start, move))) for move in sorted(moves, reverse=True))
         return max((loss_between(*pair) for pair in pairs), key=lambda pair: pair.loss.lower)
+    if best is None and search.balls.effort > effort:
+        raise OutsideIntegrals(f"no loss of {program.name} was computed with so little effort")
     if best is None:
         size = f"-{search.most} to {search.most}"
         raise InvalidSpec(f"no adjacent datasets with answers from {size} have an output in common: give a pair")
     ours, theirs = (Outcomes(program, each, search.parameters, search.balls, FEW_PATHS) for each in best.pair)
     try:
-        every = ours.is_discrete and theirs.is_discrete and len(ours.paths) <= FEW_PATHS
+        every = effort == math.inf and ours.is_discrete and theirs.is_discrete and len(ours.paths) <= FEW_PATHS
     except OutsideIntegrals:  # too many paths
         every = False
     if every:
         return loss_between(ours, theirs)
-    return loss_between(search.outcomes(best.pair[0]), search.outcomes(best.pair[1]), [best.event])
+    ours, theirs = map(search.outcomes, best.pair)
+    return loss_between(ours, theirs, [best.event])
 
 
 @dataclass(slots=True)
-class _Datasets:
-    """The datasets of a search, each followed once; answers have at most the size `most`."""
+class Climb:
+    """The search, with all it has computed, among answers of at most the size `most`.
+
+    After `effort`, counted as `Balls` does, nothing new is computed. `outside` is the last event that could not be.
+    """
 
     program: Program
     adjacency: Adjacency
     parameters: Mapping[str, Fraction]
     most: Fraction
-    balls: Balls = field(default_factory=Balls, kw_only=True)
-    known: dict[tuple[Fraction, ...], Outcomes] = field(default_factory=dict, kw_only=True)
-
-    def outcomes(self, answers: tuple[Fraction, ...], paths: int = MOST_PATHS) -> Outcomes:
-        """What is known of a dataset."""
-        if answers not in self.known:
-            self.known[answers] = Outcomes(self.program, answers, self.parameters, self.balls, paths)
-        return self.known[answers]
-
-
-@dataclass(slots=True)
-class Climb(_Datasets):
-    """The search, with all it has computed; after `effort`, counted as `Balls` does, nothing new is computed."""
-
     effort: float = math.inf
+    balls: Balls = field(default_factory=Balls)
+    known: dict[tuple[Fraction, ...], Outcomes] = field(default_factory=dict)  # each dataset is followed once
     losses: dict[_Place, float] = field(default_factory=dict)
+    outside: OutsideIntegrals | None = None
 
     def best(self, answers: int) -> _Place | None:
-        """The worst place with this number of answers, if there is one."""
+        """The worst place with this number of answers, if there is one.
+
+        Raises `OutsideIntegrals` where there is none that could be computed.
+        """
         small = min(answers, SMALL)
         styles = list(self.styles())
         places = self.ranked(place for layout in layouts(small) for style in styles for place in self.at(style, layout))
@@ -208,6 +199,8 @@ class Climb(_Datasets):
             places = self.ranked(
                 place for layout in layouts(answers) for style in leading for place in self.at(style, layout)
             )
+        if not places and self.outside is not None:
+            raise self.outside
         return max((self.climbed(place) for place in places[:CLIMBS]), key=self.loss, default=None)
 
     def ranked(self, places: Iterator[_Place]) -> list[_Place]:
@@ -258,13 +251,16 @@ class Climb(_Datasets):
                 for event in family(shape, ends):
                     yield replace(place, event=event)
 
-    def outcomes(self, answers: tuple[Fraction, ...], paths: int = MOST_PATHS) -> Outcomes:
+    def outcomes(self, answers: tuple[Fraction, ...]) -> Outcomes:
         """What is known of a dataset; no more paths are followed than the effort allows."""
-        if answers not in self.known and len(answers) <= SMALL:
-            few = Outcomes(self.program, answers, self.parameters, self.balls, FEW)
-            with contextlib.suppress(OutsideIntegrals):  # where all paths are not few, each event has its own followed
-                self.known |= {answers: few} if few.paths else {}
-        return _Datasets.outcomes(self, answers, int(min(self.effort, paths)))
+        if answers not in self.known:
+            every = int(min(self.effort, MOST_PATHS))
+            for most in (FEW, every) if len(answers) <= SMALL else (every,):
+                self.known[answers] = Outcomes(self.program, answers, self.parameters, self.balls, most)
+                with contextlib.suppress(OutsideIntegrals):  # where these are too many, each event has its own followed
+                    if most == FEW and self.known[answers].paths:
+                        break
+        return self.known[answers]
 
     def loss(self, place: _Place) -> float:
         if place not in self.losses:
@@ -275,7 +271,11 @@ class Climb(_Datasets):
         pair = place.pair
         if self.balls.effort > self.effort or not all(within(each, self.most) for each in pair):
             return float("-inf")
-        p, q = (self.outcomes(each).probability(place.event) for each in pair)
+        try:
+            p, q = (self.outcomes(each).probability(place.event) for each in pair)
+        except OutsideIntegrals as error:
+            self.outside = error
+            return float("-inf")
         ways = [log_ratio(p, q), log_ratio(q, p)] if self.adjacency in SYMMETRIC else [log_ratio(p, q)]
         return max((way.lower for way in ways if way is not None), default=float("-inf"))
 
@@ -303,219 +303,4 @@ def _event(gives: tuple[Pattern, Pattern], layout: Layout) -> OutputEvent:
     return tuple(patterns)
 
 
-__all__ = [
-    "OutsideIntegrals",
-    "PairLoss",
-    "Refutation",
-    "pair_delta",
-    "pair_loss",
-    "refute",
-    "refute_at_length",
-    "worst_pair",
-]
-
-NEAR = Fraction(1)  # the size of the answers that are tried first
-ALONE = 3  # answers up to which moves of one alone are tried
-LENGTHS = (10, 20, 40, 80)  # numbers of answers where few are not enough: a top costs most after many bottoms
-GAIN = 1.01  # twice as many answers that lose less than 1 % more end the search
-MOST_EFFORT = 14_000  # paths followed and integrals asked for, then the search ends: less than five seconds
-EFFORT_AT_LENGTH = 3_000  # the same for many answers, whose integrals take longer
-
-Pair = tuple[tuple[Fraction, ...], tuple[Fraction, ...]]
-Chance = tuple[Any, float]  # a probability as a ball, and about
-
-
-@dataclass(frozen=True, slots=True)
-class Refutation:
-    """The event is likelier under `first` than e^claim times what it is under `second`, and that is certain.
-
-    `likelier` encloses its probability under the first answers, `rarer` that under the second, `loss` the logarithm of
-    their ratio. The lower end of `loss` is above `claim`.
-    """
-
-    program: str
-    adjacency: Adjacency
-    claim: float
-    parameters: Mapping[str, Fraction]
-    first: tuple[Fraction, ...]
-    second: tuple[Fraction, ...]
-    event: OutputEvent
-    likelier: Enclosure
-    rarer: Enclosure
-    loss: Enclosure
-
-    @property
-    def words(self) -> str:
-        """The refutation in one sentence."""
-        return (
-            f"answers {shown(self.first)} and {shown(self.second)}, output {in_words(self.event)}: probabilities "
-            f"{self.likelier.middle:.6g} and {self.rarer.middle:.6g}, loss {self.loss.lower:.6g} > {self.claim:.6g}"
-        )
-
-
-def refute(
-    program: Program,
-    adjacency: str,
-    claim_epsilon: Fraction | float,
-    parameters: Parameters,
-    *,
-    most: int = 2,
-    most_answers: int = 5,
-) -> Refutation | None:
-    """The first refutation found among small integer answers; None says nothing about the claim.
-
-    It tries answers of two values up to `most` in size, up to `most_answers` of them, small ones and moves of
-    whole blocks first, then moves of one of at most 3 answers; and events of outputs that change their kind at most
-    once, with half-lines for noisy numbers. Where that takes more than some thousands of integrals the search ends
-    early, after the same ones on every machine. The one-way adjacencies are refuted one way only. What is returned is
-    certain (ball arithmetic). A claim given as a float is the number that the float is.
-    Raises `OutsideIntegrals` where no event could be computed, `InvalidSpec` for a wrong question.
-    """
-    kind, claim = known_adjacency(adjacency), _claimed(claim_epsilon)
-    for name, size in (("most", most), ("most_answers", most_answers)):
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise InvalidSpec(f"{name} must be a whole number of at least 1, got {size!r}")
-    search = _Search(program, kind, rationals(parameters), Fraction(most), claim)
-    for first, second in search.pairs(most_answers if program.loop is not None else 1):
-        refutation = search.refuted(first, second)
-        if refutation is not None:
-            return refutation
-        if search.effort > MOST_EFFORT:
-            return None
-    if search.outside is not None and not search.computed:
-        raise search.outside
-    return None
-
-
-def refute_at_length(
-    program: Program, adjacency: str, claim_epsilon: Fraction | float, parameters: Parameters, *, most: int = 2
-) -> Refutation | None:
-    """The refutation by the fewest of 10, 20, 40 or 80 answers, up to `most` in size; None says nothing of the claim.
-
-    Answers and outputs are laid out as `worst_pair` does it, in two blocks or in repeated ones: threshold programs that
-    start again lose most where each top comes after many bottoms. Certain, one way and bounded as `refute` is.
-    Raises `InvalidSpec` for a wrong question.
-    """
-    kind, claim = known_adjacency(adjacency), _claimed(claim_epsilon)
-    if program.loop is None or maximum(program) is not None:  # a maximum starts no epochs
-        return None
-    search = Climb(program, kind, rationals(parameters), Fraction(most), EFFORT_AT_LENGTH)
-    known = 0.0
-    with contextlib.suppress(OutsideIntegrals):  # where more answers have too many paths
-        for place in map(search.best, LENGTHS):
-            if place is None:
-                break
-            for first, second in (place.pair, place.pair[::-1])[: 2 if kind in SYMMETRIC else 1]:
-                refutation = _refutation(search.outcomes(first), search.outcomes(second), place.event, kind, claim)
-                if refutation is not None:
-                    return refutation
-            if search.balls.effort > EFFORT_AT_LENGTH or search.loss(place) < GAIN * known:
-                break
-            known = search.loss(place)
-    return None
-
-
-def _claimed(claim_epsilon: Fraction | float) -> Fraction:
-    claim = rational("a claimed epsilon", claim_epsilon)
-    if claim < 0:
-        raise InvalidSpec(f"a claimed epsilon must be at least 0, got {claim_epsilon!r}")
-    return claim
-
-
-def _refutation(
-    ours: Outcomes, theirs: Outcomes, event: OutputEvent, adjacency: Adjacency, claim: Fraction
-) -> Refutation | None:
-    """The event as a refutation, where its ratio is certainly above the claim."""
-    p, q = ours.probability(event), theirs.probability(event)
-    loss = log_ratio(p, q)
-    if loss is None or not loss.lower > claim:
-        return None
-    data = ours.answers, theirs.answers
-    program, parameters = ours.program.name, ours.parameters
-    return Refutation(program, adjacency, float(claim), parameters, *data, event, of_ball(p), of_ball(q), loss)
-
-
-@dataclass(slots=True)
-class _Search(_Datasets):
-    claim: Fraction
-    families: dict[OutputEvent, tuple[OutputEvent, ...]] = field(default_factory=dict)
-    tables: dict[tuple[tuple[Fraction, ...], OutputEvent], list[Chance | None]] = field(default_factory=dict)
-    computed: int = 0
-    followed: int = 0
-    outside: OutsideIntegrals | None = None
-
-    def pairs(self, most_answers: int) -> Iterator[Pair]:
-        """Pairs of answers, each once: small answers first, and of these the fewest."""
-        seen: set[Pair] = set()
-        for size in sorted({NEAR, self.most}):
-            for moves, limit in ((together, most_answers), (alone, min(most_answers, ALONE))):
-                for answers in range(1, limit + 1):
-                    for pair in self.of_size(answers, min(size, self.most), moves):
-                        if pair not in seen:
-                            seen.add(pair)
-                            yield pair
-
-    def of_size(
-        self, answers: int, size: Fraction, moves: Callable[[Adjacency, Layout], Iterator[Move]]
-    ) -> Iterator[Pair]:
-        """Pairs of datasets with this number of answers, the first ones no larger than `size`."""
-        most = int(size)
-        values = sorted(map(Fraction, range(-most, most + 1)), key=lambda value: (abs(value), value))
-        for x, y in sorted(product(values, repeat=2), key=lambda each: abs(each[0]) + abs(each[1])):
-            for layout in splits(answers):
-                first = vector(layout, x, y)
-                for move in moves(self.adjacency, layout):
-                    second = moved(first, move)
-                    if within(second, self.most):
-                        yield first, second
-
-    def outcomes(self, answers: tuple[Fraction, ...], paths: int = MOST_PATHS) -> Outcomes:
-        """What is known of a dataset; all paths are followed at once, since many events are asked for."""
-        new = answers not in self.known
-        outcomes = _Datasets.outcomes(self, answers, paths)
-        self.followed += len(outcomes.paths) if new else 0
-        return outcomes
-
-    @property
-    def effort(self) -> int:
-        """What was done so far, the same on every machine."""
-        return self.followed + self.balls.effort
-
-    def refuted(self, first: tuple[Fraction, ...], second: tuple[Fraction, ...]) -> Refutation | None:
-        ours, theirs = self.outcomes(first), self.outcomes(second)
-        for shape in ours.by_shape:
-            if self.effort > MOST_EFFORT:
-                break
-            events = self.events(shape)
-            for outcome, p, q in zip(events, self.chances(ours, shape), self.chances(theirs, shape), strict=True):
-                if p is None or q is None or p[1] <= 0.0 < q[1]:
-                    continue
-                if p[1] > 0.0 and q[1] > 0.0 and math.log(p[1]) - math.log(q[1]) < float(self.claim) - 1e-6:
-                    continue  # clearly below the claim; what is close is left to the balls
-                if refutation := _refutation(ours, theirs, outcome, self.adjacency, self.claim):
-                    return refutation
-        return None
-
-    def events(self, shape: OutputEvent) -> tuple[OutputEvent, ...]:
-        """The events of a shape, made once."""
-        if shape not in self.families:
-            ends = tuple(dict.fromkeys((Fraction(0), -self.most, self.most)))
-            self.families[shape] = tuple(dict.fromkeys(family(shape, ends))) if aligned(shape) else ()
-        return self.families[shape]
-
-    def chances(self, outcomes: Outcomes, shape: OutputEvent) -> list[Chance | None]:
-        """The probabilities of all events of a shape, computed once; None where the integrals cannot express one."""
-        key = outcomes.answers, shape
-        if key not in self.tables:
-            outcomes.together(self.events(shape))
-            self.tables[key] = [self.chance(outcomes, event) for event in self.events(shape)]
-        return self.tables[key]
-
-    def chance(self, outcomes: Outcomes, event: OutputEvent) -> Chance | None:
-        try:
-            ball = outcomes.probability(event)
-        except OutsideIntegrals as error:
-            self.outside = error
-            return None
-        self.computed += 1
-        return ball, float(ball)
+__all__ = ["OutsideIntegrals", "PairLoss", "pair_delta", "pair_loss", "worst_pair"]

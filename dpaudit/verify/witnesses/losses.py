@@ -26,7 +26,6 @@ from dpaudit.verify.enclosure import (
     largest,
     named,
     of_ball,
-    ratio,
     shown,
 )
 from dpaudit.verify.language.nodes import Emitted, Law, Program, Symbol
@@ -103,9 +102,11 @@ def translation(first: Sequence[ConcretePath], second: Sequence[ConcretePath]) -
             apart |= one != other
         else:
             rows.append((dict(one.terms), one.constant - other.constant))
-    shifts = _solved(rows)
+    shifts = {} if apart else _solved(rows)
     if apart or shifts is None:
-        return Translation((), apart=True) if apart else None
+        return Translation((), apart=True)
+    if len(shifts) < len({draw for factors, _ in rows for draw in factors}):
+        return None  # the outputs do not determine the draws
     return Translation(tuple((draws[draw].law, move / draws[draw].scale) for draw, move in shifts.items() if move))
 
 
@@ -119,17 +120,31 @@ def flat(outputs: Sequence[Released]) -> Iterator[Value]:
 
 
 def _solved(rows: Sequence[Row]) -> dict[int, Fraction] | None:
-    """How much each draw must move for all outputs to stay; None where the outputs do not determine the draws."""
-    draws = sorted({draw for factors, _ in rows for draw in factors})
-    if len(draws) != len(rows):
-        return None
-    square = [ratio(factors.get(draw, Fraction(0))) for factors, _ in rows for draw in draws]
-    try:
-        moves = flint().fmpq_mat(len(rows), 1, [ratio(move) for _, move in rows])
-        solution = flint().fmpq_mat(len(rows), len(rows), square).solve(moves)
-    except ZeroDivisionError:
-        return None
-    return {draw: Fraction(int(move.p), int(move.q)) for draw, move in zip(draws, solution.entries(), strict=True)}
+    """How much each draw must move for all outputs to stay, of those that they determine; None where none can."""
+    left, solved = [(dict(factors), move) for factors, move in rows], list[tuple[int, Row]]()
+    while left:
+        factors, move = left.pop()
+        if not factors:
+            if abs(move) > ROUNDED * max(abs(each) for _, each in rows):
+                return None
+            if move:
+                return {}  # rounding may be all that parts them
+            continue
+        draw, factor = next(iter(factors.items()))
+        row = {each: other / factor for each, other in factors.items()}, move / factor
+        left = [_without(draw, each, row) for each in left]
+        solved = [(other, _without(draw, each, row)) for other, each in solved] + [(draw, row)]
+    return {draw: move for draw, (factors, move) in solved if len(factors) == 1}
+
+
+def _without(draw: int, row: Row, by: Row) -> Row:
+    """A row less so much of another that a draw falls away."""
+    (factors, move), (others, other) = row, by
+    times = factors.get(draw, Fraction(0))
+    rest = {
+        each: factors.get(each, Fraction(0)) - times * others.get(each, Fraction(0)) for each in {*factors, *others}
+    }
+    return {each: factor for each, factor in rest.items() if factor}, move - times * other
 
 
 def _cost(law: Law, shift: Fraction) -> Fraction | float:
@@ -143,6 +158,7 @@ def _cost(law: Law, shift: Fraction) -> Fraction | float:
     return shift
 
 
+ROUNDED = Fraction(1, 10**9)  # relative
 ALL = "all events of outputs, as real numbers"
 AS_NUMBERS = "all events of outputs as numbers, with 0, 0.0 and -0.0 for one and the same"
 FAMILY = "outputs with noisy numbers at most, at least, or next to one of a few ends, or some far below, some far above"
@@ -248,7 +264,12 @@ def pair_delta(
     Raises `OutsideIntegrals` for a program with too many different outputs, or with noisy numbers among them, unless
     it only adds noise and one Laplace draw moves, or normal ones do.
     """
-    ours, theirs = _both(program, first, second, parameters)
+    return delta_between(*_both(program, first, second, parameters), epsilon)
+
+
+def delta_between(ours: Outcomes, theirs: Outcomes, epsilon: Fraction | float) -> Enclosure:
+    """The same of two datasets whose outcomes are known; see `pair_delta`."""
+    program = ours.program
     if not epsilon >= 0:
         raise InvalidSpec(f"epsilon must be at least 0, got {epsilon!r}")
     discrete = ours.is_discrete and theirs.is_discrete

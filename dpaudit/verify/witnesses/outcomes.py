@@ -21,9 +21,10 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
+from dpaudit.base.installed import flint
 from dpaudit.verify import integrals
 from dpaudit.verify.deadline import left_s
-from dpaudit.verify.enclosure import rationals
+from dpaudit.verify.enclosure import BITS, ball, rationals
 from dpaudit.verify.integrals import Between, Event, Factor, Line, Slice, summed
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.witnesses.outputs import OutputEvent, has_noisy, is_plain, required, shape
@@ -236,7 +237,7 @@ class Outcomes:
         self.parameters = {**program.defaults, **rationals(parameters)}
         self.balls = balls if balls is not None else Balls()
         self.most = most  # paths
-        self._drawn: dict[OutputEvent, Event] = {}
+        self._drawn: dict[OutputEvent, list[tuple[Fraction, Event]]] = {}
         self._known: dict[OutputEvent, Any] = {}
 
     @cached_property
@@ -260,7 +261,9 @@ class Outcomes:
     def probability(self, event: OutputEvent) -> Any:
         """The probability of an event of outputs, as a ball."""
         if event not in self._known:
-            self._known[event] = self.balls(self.drawn(event))
+            with flint().ctx.workprec(BITS):
+                parts = (ball(weight) * self.balls(each) for weight, each in self.drawn(event))
+                self._known[event] = sum(parts, start=flint().arb(0))
         return self._known[event]
 
     def together(self, events: Iterable[OutputEvent]) -> None:
@@ -268,17 +271,21 @@ class Outcomes:
         slices: list[Slice] = []
         for event in events:
             with contextlib.suppress(OutsideIntegrals):
-                slices += chain.from_iterable(self.drawn(event))
+                slices += chain.from_iterable(chain.from_iterable(each for _, each in self.drawn(event)))
         self.balls.together(slices)
 
-    def drawn(self, event: OutputEvent) -> Event:
-        """An event of outputs as one of the draws."""
+    def drawn(self, event: OutputEvent) -> list[tuple[Fraction, Event]]:
+        """An event of outputs as events of the draws, with what their probabilities count."""
         if event not in self._drawn:
+            left_s()
+            by_weight: dict[Fraction, Any] = {}
             if "paths" in self.__dict__:  # they were followed
                 among = self.by_shape.get(event, []) if is_plain(event) else self.paths
-                needs = [(path, required(path.outputs, event)) for path in among]
-                matches = (replace(p, constraints=p.constraints + tuple(need)) for p, need in needs if need is not None)
-                self._drawn[event] = event_of(matches)
+                for path in among:
+                    if (need := required(path.outputs, event)) is not None:
+                        matches = by_weight.setdefault(path.weight, [])
+                        matches.append(replace(path, constraints=path.constraints + tuple(need)))
             else:
-                self._drawn[event] = event_of(paths(self.program, self.answers, self.parameters, event))
+                by_weight[ONE] = paths(self.program, self.answers, self.parameters, event)
+            self._drawn[event] = [(weight, event_of(each)) for weight, each in by_weight.items()]
         return self._drawn[event]

@@ -13,6 +13,7 @@ maximum was, so it is unknown there; a program that uses it in between is refuse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.deadline import left_s
@@ -49,11 +50,17 @@ MOST_PATHS = 20_000  # that are followed at once
 
 @dataclass(frozen=True, slots=True)
 class ConcretePath:
-    """A way through the program: its draws, what must be positive for it, and what it gives out."""
+    """A way through the program: its draws, what must be positive for it, and what it gives out.
+
+    `weight` is the probability of its picks from finite laws. `kinds` says of what types its outputs are, where code
+    was followed; None where no draws take it.
+    """
 
     draws: tuple[Noise, ...]
     constraints: tuple[NoisySum, ...]
     outputs: tuple[Released, ...]
+    weight: Fraction = Fraction(1)
+    kinds: Any = None
 
 
 def paths(

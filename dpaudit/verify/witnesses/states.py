@@ -1,7 +1,7 @@
 """One run in progress at concrete answers: numbers with noise, what names stand for, outputs; and a running maximum."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -150,21 +150,27 @@ def evaluated(expression: nodes.Expression, state: ConcreteRun, line: int | None
         case nodes.Length():
             return NoisySum(Fraction(len(state.answers)), python=len(state.answers))
         case nodes.Arithmetical(operation, left, right):
-            sides = number(left, state, line), number(right, state, line)
-            result = _computed(operation, *sides, line)
-            if result.is_number:
-                kinds = [type(side.python) for side in sides]
-                most = max(abs(each.constant) for each in (result, *sides))
-                if type(None) in kinds and float not in kinds and most >= WRAPS:
-                    raise OutsideIntegrals("a number of the answers beyond 64 bits, where numpy's integers wrap", line)
-                double = _in_doubles(operation, *sides, result.constant)
-                return replace(result, double=double, python=_typed(operation, *sides, result.constant))
-            _check_rounding(result, sides, line)
-            widest = max(abs(factor) * state.draws[number].scale for number, factor in result.terms)
-            if abs(result.constant) * NEAR > widest:
-                raise OutsideIntegrals("noise beside so large a number that rounding may decide", line)
-            return result
+            return computed(operation, number(left, state, line), number(right, state, line), state.draws, line)
     raise OutsideIntegrals(f"a {type(expression).__name__} cannot stand here", line)
+
+
+def computed(
+    operation: nodes.Operation, left: NoisySum, right: NoisySum, draws: Sequence[Noise], line: int | None
+) -> NoisySum:
+    """What Python makes of two numbers. Raises `OutsideIntegrals` where rounding may decide what that is."""
+    result = _computed(operation, left, right, line)
+    if result.is_number:
+        kinds = [type(side.python) for side in (left, right)]
+        most = max(abs(each.constant) for each in (result, left, right))
+        if type(None) in kinds and float not in kinds and most >= WRAPS:
+            raise OutsideIntegrals("a number of the answers beyond 64 bits, where numpy's integers wrap", line)
+        double = _in_doubles(operation, left, right, result.constant)
+        return replace(result, double=double, python=_typed(operation, left, right, result.constant))
+    _check_rounding(result, (left, right), line)
+    widest = max(abs(factor) * draws[number].scale for number, factor in result.terms)
+    if abs(result.constant) * NEAR > widest:
+        raise OutsideIntegrals("noise beside so large a number that rounding may decide", line)
+    return result
 
 
 def exact(value: NoisySum, line: int | None) -> NoisySum:
@@ -262,7 +268,7 @@ def splits(condition: nodes.Expression, state: ConcreteRun, line: int | None) ->
     """How a condition can come out: cases that exclude one another and leave out only probability 0."""
     match condition:
         case nodes.Compared(order, left, right):
-            return _compared(order, evaluated(left, state, line), evaluated(right, state, line), line)
+            return compared(order, evaluated(left, state, line), evaluated(right, state, line), line)
         case nodes.Not(part):
             return [(not truth, needs) for truth, needs in splits(part, state, line)]
         case nodes.All(parts) | nodes.Any(parts):
@@ -283,9 +289,10 @@ def _in_order(parts: tuple[nodes.Expression, ...], state: ConcreteRun, line: int
     return outcomes + [(not ends, needs) for needs in reached]
 
 
-def _compared(
+def compared(
     order: nodes.Order, left: Value | UnknownDraw, right: Value | UnknownDraw, line: int | None
 ) -> list[Split]:
+    """How a comparison can come out; see `splits`."""
     if isinstance(left, UnknownDraw) or isinstance(right, UnknownDraw):
         raise OutsideIntegrals("the running maximum is used for more than its result", line)
     if isinstance(left, nodes.Symbol) or isinstance(right, nodes.Symbol):

@@ -180,7 +180,7 @@ def test_a_clause_that_is_no_lemma_would_be_found_out() -> None:
 # --- obligations against z3 -------------------------------------------------------------------------------------
 
 
-@for_each("name", ["c1", "c6", "c9"], nightly=[name for name in RIGHT if name not in ("c1", "c6", "c9")])
+@for_each("name", ["c2", "c6", "c9"], nightly=[name for name in RIGHT if name not in ("c2", "c6", "c9")])
 def test_z3_says_the_same_of_every_obligation(name: str) -> None:
     asked = Asked()
     checked.check(RIGHT[name], asked)

@@ -22,7 +22,7 @@ def test_nothing_in_the_file_is_left_out() -> None:
     text = FILE.read_text(encoding="utf-8")
     assert not re.search(r"\b(Admitted|admit|Axiom|Parameter|Conjecture)\b", text)
     theorems = set(re.findall(r"^ *Theorem (\w+)", text, re.MULTILINE))
-    named = {"class_bounded", "loss_bounded", "potential_bounds", "corners_bound", "la_generic", "la_mult_pos"}
+    named = {"class_bounded", "loss_bounded", "potential_bounds", "la_generic", "la_mult_pos"}
     assert {*named, "contradictory_unmet", "laplace_shifted", "exponential_shifted"} <= theorems
     page = FILE.with_suffix(".md").read_text(encoding="utf-8")
     assert all(f"`{each}`" in page for each in theorems)

@@ -7,17 +7,16 @@ interpreter does, and does what the proof says.
 from __future__ import annotations
 
 import random
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
-from benchmarks.programs import FAMILY, PROGRAMS
+from benchmarks.programs import PROGRAMS
 from dpaudit.verify.alignment import prove
 from dpaudit.verify.language import expression, nodes, read
-from dpaudit.verify.proof import Alignment, Case, Proof
+from dpaudit.verify.proof import Proof
 from tests.cases import for_each, some
 from tests.verify.interpreter import InterpreterState
 
@@ -59,15 +58,6 @@ def moved(adjacency: str, count: int, rng: random.Random) -> list[Fraction]:
     return found
 
 
-def chosen_alignment(proof: Proof, run: Run) -> tuple[Alignment, Case]:
-    """The alignment and the case that the proof has for a run."""
-    counts = Counter(turn.name for turn in run.turns if turn.name.startswith("loop:"))
-    for case in proof.cases:
-        if case.counts is None or Counter(case.counts) == counts:
-            return proof.alignments[case.alignment], case
-    raise AssertionError(f"no case for {counts}")
-
-
 def coupled_cost(
     proof: Proof, program: nodes.Program, parameters: dict[str, Fraction], count: int, rng: random.Random
 ) -> tuple[Fraction, Fraction]:
@@ -82,16 +72,13 @@ def coupled_cost(
 
     first = Run(program, parameters, answers, noise)
     output = first.result()
-    alignment, case = chosen_alignment(proof, first)
-    shifts = {(shift.path, shift.draw): shift for shift in alignment.shifts}
+    shifts = {(shift.path, shift.draw): shift for shift in proof.alignment.shifts}
     spent: list[Fraction] = []
 
     def again(run: Run, draw: nodes.Draw, scale: Fraction) -> Fraction:
         before, here = first.turns[len(run.turns) - 1], run.turns[-1]
-        value, path = before.draws[draw.target], before.name
-        if proof.shape == "winner":
-            path = "winner" if output[0] == before.index and path.startswith("loop:") else ""
-        if (shift := shifts.get((path, draw.target))) is None:
+        value = before.draws[draw.target]
+        if (shift := shifts.get((before.name, draw.target))) is None:
             return value
         amount = shift.constant + shift.answer * (moves[before.index] if count else 0)
         for name, factor in shift.differences.items():
@@ -102,19 +89,12 @@ def coupled_cost(
 
     found = Run(program, parameters, others, again).result()
     assert found == output, (answers, others, output, found)
-    allowed, most = (cost_at(text, proof, program, parameters, answers) for text in (case.cost, proof.cost))
-    assert allowed <= most
-    return sum(spent, Fraction(0)), allowed
-
-
-def cost_at(text: str, proof: Proof, program: nodes.Program, parameters: dict[str, Fraction], answers: Any) -> Fraction:
-    """A cost of the proof at values of its parameters."""
-    values: dict[str, Fraction] = {**parameters, **proof.fixed}
-    return InterpreterState(program, values, answers, lambda law, size: size).value(expression(text, program))  # type: ignore[no-any-return]
+    allowed = InterpreterState(program, parameters, answers, lambda law, size: size)
+    return sum(spent, Fraction(0)), allowed.value(expression(proof.cost, program))
 
 
 RUNS = 40
-PROVED = [name for name, case in PROGRAMS.items() if case.true != "infinite"]
+PROVED = [name for name, case in PROGRAMS.items() if case.true != "infinite" and name != "c1_noisy_max"]
 
 
 def values(names: tuple[str, ...], rng: random.Random) -> dict[str, Fraction]:
@@ -135,26 +115,14 @@ def test_shifted_draws_give_the_same_output_at_the_cost(name: str) -> None:
     assert largest > Fraction(1, 4)  # so that the runs say something
 
 
-@for_each("name", ["lyu_3", "gap"], nightly=["lyu_1", "lyu_2", "lyu_4", "lyu_6"])
-def test_the_same_where_the_shifts_depend_on_the_class_of_the_run(name: str) -> None:
-    program, rng = read(FAMILY[name].function), random.Random(name)
-    for answers, c in ((2, 1), (5, 2)):
-        fixed = {"c": Fraction(c)} if "c" in program.parameters else {}
-        proof = prove(program, "all-differ", fixed=fixed, answers=answers)
-        assert isinstance(proof, Proof)
-        for _ in range(RUNS // 2):
-            spent, allowed = coupled_cost(proof, program, {**values(program.parameters, rng), **fixed}, answers, rng)
-            assert spent <= allowed
-
-
 def test_a_shift_that_is_too_small_is_seen() -> None:
     """The oracle itself can fail: with half of the threshold's shift outputs differ."""
     program, rng = read(PROGRAMS["c2_sparse_vector"].function), random.Random(1)
     proof = prove(program, "all-differ")
     assert isinstance(proof, Proof)
-    alignment = proof.alignments[0]
+    alignment = proof.alignment
     halved = tuple(replace(s, constant=Fraction(1, 2)) if s.path.startswith("before") else s for s in alignment.shifts)
-    wrong = replace(proof, alignments=(replace(alignment, shifts=halved),))
+    wrong = replace(proof, alignment=replace(alignment, shifts=halved))
     runs = (coupled_cost(wrong, program, values(program.parameters, rng), 6, rng) for _ in range(RUNS))
     with pytest.raises(AssertionError):
         list(runs)

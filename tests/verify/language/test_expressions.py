@@ -51,13 +51,13 @@ NEGATIVE = nodes.Compared("<", BEST, number(0))
         ("1 - (2 - 3)", nodes.Arithmetical("-", number(1), nodes.Arithmetical("-", number(2), number(3)))),
         ("1 + 2*3", nodes.Arithmetical("+", number(1), nodes.Arithmetical("*", number(2), number(3)))),
         ("7//2 % 3", nodes.Arithmetical("%", nodes.Arithmetical("//", number(7), number(2)), number(3))),
-        ("best' - best <= 1", nodes.Compared("<=", nodes.Arithmetical("-", nodes.Variable("best'"), BEST), number(1))),
+        (
+            "best - draw_1 <= 1",
+            nodes.Compared("<=", nodes.Arithmetical("-", BEST, nodes.Variable("draw_1")), number(1)),
+        ),
         ("len(out) < N", nodes.Compared("<", nodes.Variable("len(out)"), nodes.ProgramParameter("N"))),
-        ("len(out)' == n", nodes.Compared("==", nodes.Variable("len(out)'"), nodes.Length())),
+        ("len(out) == n", nodes.Compared("==", nodes.Variable("len(out)"), nodes.Length())),
         ("index == 0 or y > best and not best < 0", nodes.Any((FIRST, nodes.All((HIGHER, nodes.Not(NEGATIVE)))))),
-        ("answer + draw_1", nodes.Arithmetical("+", nodes.Answer(), nodes.Variable("draw_1"))),
-        ("'a b'", nodes.Symbol("'a b'")),
-        ("output", nodes.Emitted()),
     ],
 )
 def test_texts_mean_what_they_say(words: str, tree: nodes.Expression) -> None:
@@ -73,18 +73,17 @@ def test_texts_mean_what_they_say(words: str, tree: nodes.Expression) -> None:
         ("(1", "a number, a sign or a bracket is missing"),
         ("1 2", "a number, a sign or a bracket is missing"),
         ("M + 1", "the program has no M"),
-        ("eps'", "the program has no eps'"),
-        ("best''", ""),
+        ("best'", 'it holds "\'"'),
         ("len(q)", r"the program has no len\(q\)"),
         ("1 < 2 < 3", "one comparison"),
         ("1 + (2 < 3)", "`2 < 3` is no number"),
         ("1 and 2 < 3", "`1` is neither true nor false"),
         ("not eps", "neither true nor false"),
-        ("None + 1", "`None` is no number"),
-        ("output < 1", "`output` is no number"),
+        ("None + 1", "the program has no None"),
+        ("output < 1", "the program has no output"),
         ("eps**2", "a number, a sign or a bracket is missing"),
         ("eps = 1", "it holds '='"),
-        ("__import__('os')", "the program has no __import__"),
+        ("__import__(os)", "the program has no __import__"),
         ("best.real", r"it holds '\.'"),
         ("(" * 200 + "1" + ")" * 200, ""),
         ("-" * 300 + "1", "too deep"),
@@ -113,7 +112,7 @@ def tree(numbers: random.Random, depth: int, kind: str) -> nodes.Expression:
         sides = [tree(numbers, depth - 1, "number") for _ in range(2)]
         return nodes.Arithmetical(numbers.choice(get_args(nodes.Operation)), *sides)
     decimal = nodes.Number(Fraction(numbers.randint(-300, 300), numbers.choice([1, 2, 5, 8, 20, 1000])))
-    atoms: list[Any] = [decimal, EPS, BEST, nodes.Index(), nodes.Length(), nodes.Answer(), nodes.Variable("y'")]
+    atoms: list[Any] = [decimal, EPS, BEST, nodes.Index(), nodes.Length(), nodes.Variable("y")]
     return atoms[numbers.randrange(len(atoms))]
 
 

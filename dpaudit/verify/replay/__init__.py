@@ -30,7 +30,7 @@ from dpaudit.verify.replay.choices import Choices
 from dpaudit.verify.replay.faces import types_as_they_seem
 from dpaudit.verify.replay.loops import Samplers
 from dpaudit.verify.replay.losses import FiniteLosses, Neighbours, Places, Worst, adjacent, beside, pairs_in_words
-from dpaudit.verify.replay.walk import LEAST_AGAIN, Lost, Walked, confirm, confirm_with, walk_paths
+from dpaudit.verify.replay.walk import LEAST_AGAIN, Unfollowed, Walked, confirm, confirm_with, walk_paths
 
 __all__ = ["Choices", "FiniteLosses", "Raised", "Shaped", "Worst", "canonical", "replay"]
 
@@ -197,7 +197,7 @@ def _losses(
     unseen = sorted(outside(mechanism.function))
     scope += f", if nothing is drawn, kept or told by {', '.join(unseen)}" if unseen else ""
     scope += SUMMED if samplers.summed else ""
-    lost = max((p for each in walked for output, p in each.law.items() if isinstance(output, Lost)), default=0)
+    lost = max((p for each in walked for output, p in each.law.items() if isinstance(output, Unfollowed)), default=0)
     scope += f", but for {float(lost):.1g} of probability that was not followed and is part of delta" if lost else ""
     return FiniteLosses.of(datasets, pairs, [each.law for each in walked], sum(each.paths for each in walked), scope)
 

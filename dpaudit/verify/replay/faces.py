@@ -30,7 +30,7 @@ ONLY_COMPARED = (
 def _as_a_number_s(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
     """A comparison whose answer is of the type that a number's would be."""
 
-    def method(self: "Drawn", other: Any) -> Any:
+    def method(self: "DrawnNumber", other: Any) -> Any:
         if isinstance(other, np.ndarray):
             return _each(lambda entry: compare(self, entry), other)
         answer = compare(self, other)
@@ -43,17 +43,17 @@ def _ordered(inclusive: bool, turned: bool) -> Callable[[Any, Any], Any]:
     """Whether a draw is below a number, or with `inclusive` at most it; with `turned` whether it is not."""
 
     @_as_a_number_s
-    def compare(self: "Drawn", other: Any) -> bool:
+    def compare(self: "DrawnNumber", other: Any) -> bool:
         if other is self or _is_nan(other):
             return other is self and inclusive != turned
-        if isinstance(other, Drawn):
+        if isinstance(other, DrawnNumber):
             raise self.refuse("compared with another draw")
         number = exact(int(other) if isinstance(other, np.integer | np.bool_) else other)
         if number is None and not isinstance(other, float):
             raise self.refuse(f"compared with {type(other).__name__}")
         return (other > 0.0 if number is None else self.is_below(number, inclusive)) != turned
 
-    def method(self: "Drawn", other: Any) -> Any:
+    def method(self: "DrawnNumber", other: Any) -> Any:
         if type(other) is float and 0.0 < other < 1.0 and type(self) is Uniform and not self.numpys:
             scaled = other * GRID  # quick; times a power of two a double is exact
             return self.below(math.floor(scaled) + 1 if inclusive else math.ceil(scaled)) != turned
@@ -62,7 +62,7 @@ def _ordered(inclusive: bool, turned: bool) -> Callable[[Any, Any], Any]:
     return method
 
 
-class Drawn:
+class DrawnNumber:
     """A number that was drawn and is compared with numbers, each of which cuts its law in two; and not used otherwise.
 
     `numpys` says that it stands for a number of numpy's, an entry of an array.
@@ -94,10 +94,10 @@ class Drawn:
         """The error for a use that cannot be replayed."""
         return self.source.refuse(ONLY_COMPARED.format(what))
 
-    def __copy__(self) -> "Drawn":
+    def __copy__(self) -> "DrawnNumber":
         return self
 
-    def __deepcopy__(self, memo: object) -> "Drawn":
+    def __deepcopy__(self, memo: object) -> "DrawnNumber":
         return self
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
@@ -115,7 +115,7 @@ class Drawn:
         raise self.refuse(f".{name}")
 
 
-class Uniform(Drawn):
+class Uniform(DrawnNumber):
     """A draw of rng.random(): k * 2^-53 for a k from `low` to below `high`."""
 
     __slots__ = ("high", "low", "numpys", "source")
@@ -168,7 +168,7 @@ def _is_nan(other: Any) -> bool:
 
 
 def _refused(name: str) -> Callable[..., NoReturn]:
-    def method(self: Drawn, *arguments: Any, **options: Any) -> NoReturn:
+    def method(self: DrawnNumber, *arguments: Any, **options: Any) -> NoReturn:
         raise self.refuse(name)
 
     return method
@@ -178,7 +178,7 @@ _ARITHMETIC = "add sub mul matmul truediv floordiv mod divmod pow lshift rshift 
 _OTHER = "neg pos abs invert round trunc floor ceil float int complex index hash str repr format reduce_ex"
 _NAMES = f"{_ARITHMETIC} r{_ARITHMETIC.replace(' ', ' r')} {_OTHER}"
 for _name in _NAMES.split():
-    setattr(Drawn, f"__{_name}__", _refused(_name))
+    setattr(DrawnNumber, f"__{_name}__", _refused(_name))
 
 
 def number_in(low: int, high: int, *, last: bool) -> float:

@@ -19,7 +19,7 @@ from dpaudit.verify.enclosure import INFINITE, Enclosure, hockey_stick, largest,
 from dpaudit.verify.replay.canonical import Shaped
 from dpaudit.verify.replay.source import exact
 from dpaudit.verify.replay.tails import ENDLESS, Tail
-from dpaudit.verify.replay.walk import Law, Lost
+from dpaudit.verify.replay.walk import Law, Unfollowed
 
 Atoms = dict[Fraction | float, tuple[Fraction, Fraction]]  # P and Q of outputs by their ratio
 
@@ -52,7 +52,7 @@ class FiniteLosses:
 
     `laws[i]` maps each output on `domain[i]`, in canonical form, to its probability. `pairs` are places in the domain;
     both orders count. `paths` is the number of runs behind the laws, `scope` says what the statement is about. Where a
-    law has `Lost` outputs, of runs that were not followed, they may be any: no lower end is known then.
+    law has `Unfollowed` outputs, of runs that were not followed, they may be any: no lower end is known then.
 
     >>> third = Fraction(1, 4)
     >>> coin = FiniteLosses.of([0, 1], [(0, 1)], [{0: 1 - third, 1: third}, {0: third, 1: 1 - third}])
@@ -77,7 +77,7 @@ class FiniteLosses:
                 raise InvalidSpec(f"law {place} must have probabilities that sum to 1, got {sum(law.values())}")
         if not pairs or not all(0 <= place < len(laws) == len(domain) for pair in pairs for place in pair):
             raise InvalidSpec("pairs must be places of two datasets of the domain, and there must be one at least")
-        followed = [{output: p for output, p in law.items() if type(output) is not Lost} for law in laws]
+        followed = [{output: p for output, p in law.items() if type(output) is not Unfollowed} for law in laws]
         of_pairs = [Worst(i, j, *atoms[max(atoms)]) for i, j, atoms in in_pairs(followed, _both_ways(pairs))]
         # an infinite loss is above all others, and of two that are equal the likelier one
         worst = max(of_pairs, key=lambda w: (w.q == 0, w.p / w.q if w.q else Fraction(0), w.p))
@@ -92,7 +92,7 @@ class FiniteLosses:
     @property
     def lost(self) -> bool:
         """Whether some runs were not followed."""
-        return any(type(output) is Lost for law in self.laws for output in law)
+        return any(type(output) is Unfollowed for law in self.laws for output in law)
 
     def _known(self, found: Enclosure) -> Enclosure:
         return Enclosure(0.0, found.upper) if self.lost else found

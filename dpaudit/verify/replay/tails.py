@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from dpaudit.verify.replay.faces import SEEMS, Drawn
+from dpaudit.verify.replay.faces import SEEMS, DrawnNumber
 from dpaudit.verify.replay.source import StandIn, Weights
 
 FINE = 1 << 256  # weights that are not exact are rounded down to this part of the whole
@@ -74,7 +74,7 @@ class Tail:
     rate: Fraction
 
 
-class Unbounded(Drawn):
+class Unbounded(DrawnNumber):
     """What stands for the number: an int, in all that a mechanism can see."""
 
     __slots__ = ("law", "offset", "source", "step")

@@ -32,7 +32,7 @@ for _name in ("Uniform", "Unbounded"):
 ATOMS = (int, float, bool, str, bytes, complex, type(None), Fraction, np.number)
 
 
-class Lost:
+class Unfollowed:
     """The output of runs on one dataset that were not followed to their end: it may be any."""
 
 
@@ -51,7 +51,7 @@ def walk_paths(call: Call, data: Any, choices: Choices, left: int) -> Walked:
     totals: dict[int, dict[Hashable, int]] = {}
     records: list[PastRun] = []
     of_failures: dict[Hashable, PastRun] = {}
-    paths, stride, draws, lost = 0, 1, 0, Lost()
+    paths, stride, draws, lost = 0, 1, 0, Unfollowed()
     while True:
         left_s()
         if paths >= left:

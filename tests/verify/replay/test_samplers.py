@@ -22,7 +22,7 @@ import dpaudit
 from dpaudit.verify.replay import Shaped, canonical, replay
 from dpaudit.verify.replay.canonical import raised
 from dpaudit.verify.replay.tails import Tail
-from dpaudit.verify.replay.walk import Lost
+from dpaudit.verify.replay.walk import Unfollowed
 
 pytestmark = pytest.mark.usefixtures("unwatched")
 
@@ -190,7 +190,7 @@ def check_laws(function: Callable[..., Any], datasets: tuple[Any, ...]) -> None:
     """The laws must be those of all paths of the code: no output is likelier, or much rarer."""
     found = replay(function, datasets, "all")
     for data, law in zip(datasets, found.laws, strict=True):
-        lost = sum((p for output, p in law.items() if isinstance(output, Lost)), Fraction(0))
+        lost = sum((p for output, p in law.items() if isinstance(output, Unfollowed)), Fraction(0))
         assert sum(law.values()) == 1
         paths, left = enumerated(function, data)
         for output, p in paths.items():

@@ -189,7 +189,7 @@ def _shape(size: Any) -> tuple[int, ...]:
 
 
 MOST_DRAWS = 2_000  # in one run; more is a loop that does not end (reported after some seconds)
-MOST_UNIFORMS = 100_000
+MOST_UNIFORMS = 20_000
 DIFFERS = (
     "the mechanism did not do the same on the same choices: it keeps something from one run to the next, draws from "
     "elsewhere than rng, asks what a draw of rng.random() is, tells an address or the time, or returns objects of a "

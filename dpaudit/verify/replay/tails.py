@@ -16,7 +16,7 @@ from typing import Any
 from dpaudit.verify.replay.faces import SEEMS, DrawnNumber
 from dpaudit.verify.replay.source import StandIn, Weights
 
-FINE = 1 << 256  # weights that are not exact are rounded down to this part of the whole
+FINE = 1 << 128  # weights that are not exact are rounded down to this part of the whole
 MOST_STEPS = 2_048  # of a law, one by one
 ENDLESS = "a number of a loop without end"
 

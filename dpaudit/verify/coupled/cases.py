@@ -29,8 +29,8 @@ from dpaudit.verify.coupled.values import (
     STILL,
     USER,
     AnyRow,
-    Axis,
     Bound,
+    EntryAxis,
     Function,
     Keyed,
     KnownArray,
@@ -78,7 +78,7 @@ class LoopRules(CallRules):
 
     def __init__(self, run: TreeExecutor) -> None:
         super().__init__(run)
-        self.rows, self.standing = Axis(), {}
+        self.rows, self.standing = EntryAxis(), {}
         self.ones: dict[int, Any] = {}  # containers that one run alone has made
         self.marks: dict[Any, PairedNumber] = {}  # of each variable: what it is at the start of a turn of one run alone
         self.facts: dict[Any, Any] = {}  # what was found out of the case on the way, undone with all else
@@ -125,7 +125,7 @@ class LoopRules(CallRules):
         if none and (changed or extras):
             raise run.refusal("such a selection", "select in one place")
         usual = PairedNumber(True, STILL, STILL, True) if none else found.usual
-        axis = Axis(len(changed), tuple(second for second, _ in extras)) if generator.ifs else items.axis
+        axis = EntryAxis(len(changed), tuple(second for second, _ in extras)) if generator.ifs else items.axis
         result = Vector(usual=usual, changed=tuple(changed), extras=tuple(each for _, each in extras), axis=axis)
         self.stand(parts(result))
         return result
@@ -465,22 +465,24 @@ def cases(
         )
         return
     if adjacency == "add_or_remove_user":
-        rows = Vector(usual=AnyRow(False, tuple(Record(False, (), region) for region in regions)), axis=Axis())
+        rows = Vector(usual=AnyRow(False, tuple(Record(False, (), region) for region in regions)), axis=EntryAxis())
         for second in (True, False):
-            vector = Vector(usual=Vector(usual=Record(), axis=Axis()), extras=(rows,), axis=Axis(extras=(second,)))
+            vector = Vector(
+                usual=Vector(usual=Record(), axis=EntryAxis()), extras=(rows,), axis=EntryAxis(extras=(second,))
+            )
             sides = (None, regions[-1], regions[0]) if second else (regions[-1], None, regions[0])
             yield NeighbourCase(f"a user {'added' if second else 'removed'}", Keyed(vector=vector), sides)
         return
     if adjacency == "replace_one":
         for one, two in itertools.product(regions, repeat=2):
             changed = Replaced(False, Record(False, (), one), Record(False, (), two))
-            both = Vector(usual=usual, changed=(changed,), axis=Axis(1, filled=True))
+            both = Vector(usual=usual, changed=(changed,), axis=EntryAxis(1, filled=True))
             held = Keyed(vector=both) if kind == "a mapping" else both
             yield NeighbourCase(f"{_shown(one)} in the place of {_shown(two)}", held, (one, two, regions[0]))
         return
     for region, second in itertools.product(regions, (True, False)):
         entry = Record(False, (), region)
-        vector = Vector(usual=usual, extras=(entry,), axis=Axis(extras=(second,)))
+        vector = Vector(usual=usual, extras=(entry,), axis=EntryAxis(extras=(second,)))
         data = Keyed(vector=vector) if kind == "a mapping" else vector
         common = next((each for each in regions if each is not region), region)
         sides = (None, region, common) if second else (region, None, common)
@@ -505,7 +507,7 @@ def _of_answers(adjacency: str, kind: str, answers: int | None, whole: bool) -> 
             yield NeighbourCase(words, KnownArray([replace(moved) for _ in range(answers)], kind="L"))
         else:
             one = adjacency == "one-differs"
-            axis = Axis(int(one), filled=True)
+            axis = EntryAxis(int(one), filled=True)
             vector = Vector(usual=still if one else moved, changed=(moved,) if one else (), axis=axis, array=None)
             yield NeighbourCase(words, Keyed(vector=vector) if kind == "a mapping" else vector)
 

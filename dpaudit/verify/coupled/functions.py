@@ -20,7 +20,7 @@ from dpaudit.verify.coupled.numeric import NumberRules
 from dpaudit.verify.coupled.rules import ANY
 from dpaudit.verify.coupled.values import (
     AT_LEAST_0,
-    Axis,
+    EntryAxis,
     EntryIndex,
     FreshNoise,
     Function,
@@ -269,7 +269,7 @@ class CallRules(NumberRules):
                 changed.append(part(key, value))
         if usual is MISSING:
             usual = part(ANY, changed[0] if changed else PairedNumber())
-        axis = Axis(len(changed), tuple(second for second, _ in extras), keys=True)
+        axis = EntryAxis(len(changed), tuple(second for second, _ in extras), keys=True)
         more = tuple(each for _, each in extras)
         return Vector(usual=usual, changed=tuple(changed), extras=more, axis=axis, ordered=not changed)
 
@@ -329,7 +329,7 @@ class CallRules(NumberRules):
         if first.extras and not in_step:
             return NotImplemented
         columns = [each if isinstance(each, Vector) else self.alongside(each, first) for each in found]
-        axis = first.axis if in_step else Axis(len(first.changed))
+        axis = first.axis if in_step else EntryAxis(len(first.changed))
         return self.each(columns[0], lambda *row: row, *columns[1:], array=False, fresh=True, axis=axis)
 
     def alongside(self, values: Any, vector: Vector) -> Vector:

@@ -21,7 +21,7 @@ from dpaudit.verify.coupled.values import (
     AT_LEAST_0,
     CLOCK,
     AnyRow,
-    Axis,
+    EntryAxis,
     FreshNoise,
     Keyed,
     KnownArray,
@@ -66,7 +66,7 @@ class OperatorRules(NoiseLedger):
 
     numbers: set[tuple[Any, ...]]  # parts of records that are used as numbers
     facts: dict[Any, Any]
-    rows: Axis
+    rows: EntryAxis
 
     def rows_have(self, number: int) -> None:
         """Takes it that each row has so many entries; not two numbers."""

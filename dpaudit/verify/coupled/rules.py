@@ -18,7 +18,7 @@ from dpaudit.verify.coupled.operators import OperatorRules
 from dpaudit.verify.coupled.values import (
     ALL,
     AT_LEAST_0,
-    Axis,
+    EntryAxis,
     EntryIndex,
     FreshNoise,
     Function,
@@ -78,7 +78,7 @@ class ValueRules(OperatorRules):
         return self.look(value)
 
     @staticmethod
-    def places(axis: Axis) -> Vector:
+    def places(axis: EntryAxis) -> Vector:
         """The places of the entries along an axis: extras come between the others anywhere."""
         extras = Fraction(len(axis.extras))
         index = EntryIndex(True, AT_LEAST_0, Span(-extras, extras), True, axis=axis)
@@ -142,7 +142,7 @@ class ValueRules(OperatorRules):
                 return functools.reduce(self.join, [replace(each) for each in numbers])
         if isinstance(index, slice) and not vector.extras and len(vector.changed) < 2 and is_plain(index):
             changed = vector.changed if vector.changed and self.in_slice(vector.axis, index) else ()
-            return Vector(usual=vector.usual, changed=changed, axis=Axis(len(changed)), array=vector.array)
+            return Vector(usual=vector.usual, changed=changed, axis=EntryAxis(len(changed)), array=vector.array)
         raise Listed()
 
     def in_slice(self, axis: Any, index: slice) -> bool:
@@ -164,7 +164,7 @@ class ValueRules(OperatorRules):
         if any(not isinstance(each, bool) for each in mask.changed):
             raise self.run.refusal("a selection by data without noise", "select by public values")
         changed = tuple(one for one, keep in zip(vector.changed, mask.changed, strict=True) if keep)
-        axis = Axis(len(changed), tuple(second for second, _ in extras))
+        axis = EntryAxis(len(changed), tuple(second for second, _ in extras))
         return replace(vector, changed=changed, extras=tuple(one for _, one in extras), axis=axis, array=True)
 
     def taken(self, condition: Any) -> bool:

@@ -146,7 +146,7 @@ class PairedNumber(UnknownValue):
     log: PairedNumber | None = None
     over: object = None
     summed: tuple[object, ...] = ()
-    axis: Axis | None = None
+    axis: EntryAxis | None = None
     born: int = 0
     entry_of: object = None
     top: tuple[object, ...] = ()
@@ -184,7 +184,7 @@ class FreshNoise:
     line: int
     spent: Any = None
     count: Any = None  # as of a `Number`: its scale is times this power of the number of entries
-    axis: Axis | None = None
+    axis: EntryAxis | None = None
 
 
 @dataclass(eq=False)
@@ -224,7 +224,7 @@ class Place:
 
 
 @dataclass(eq=False)
-class Axis:
+class EntryAxis:
     """What entries are in step with: the places of a dataset, the `keys` of a dictionary, the columns of a table.
 
     `changed`: how many of the entries differ; `extras`: of each that one run alone has, whether it is the second;
@@ -250,7 +250,7 @@ class Vector(UnknownValue):
     usual: Any = None
     changed: tuple[Any, ...] = ()
     extras: tuple[Any, ...] = ()
-    axis: Axis = field(default_factory=Axis)
+    axis: EntryAxis = field(default_factory=EntryAxis)
     array: bool | None = False
     ordered: bool = True  # alike in both runs: the keys of a dictionary come in the order of the data
     fresh: bool = False  # made by an operation: no other name means the same array
@@ -342,7 +342,7 @@ class NormedVector(UnknownValue):
     """
 
     number: PairedNumber = field(default_factory=PairedNumber)
-    axis: Axis | None = None
+    axis: EntryAxis | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "same", self.same and self.number.same and self.number.start is None)

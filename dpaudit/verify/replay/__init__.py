@@ -15,6 +15,7 @@ import types
 from builtins import type  # the real one: see faces
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from itertools import compress
 from typing import Any
 
@@ -27,8 +28,9 @@ from dpaudit.verify.deadline import left_s
 from dpaudit.verify.replay.canonical import Raised, Shaped, canonical
 from dpaudit.verify.replay.choices import Choices
 from dpaudit.verify.replay.faces import types_as_they_seem
-from dpaudit.verify.replay.losses import FiniteLosses, Neighbours, Worst, adjacent, pairs_in_words
-from dpaudit.verify.replay.walk import LEAST_AGAIN, Walked, confirm, confirm_with, walk_paths
+from dpaudit.verify.replay.loops import Samplers
+from dpaudit.verify.replay.losses import FiniteLosses, Neighbours, Places, Worst, adjacent, beside, pairs_in_words
+from dpaudit.verify.replay.walk import LEAST_AGAIN, Unfollowed, Walked, confirm, confirm_with, walk_paths
 
 __all__ = ["Choices", "FiniteLosses", "Raised", "Shaped", "Worst", "canonical", "replay"]
 
@@ -111,6 +113,7 @@ def _names_of(function: Any) -> list[tuple[str, Any]]:
 
 
 IDEAL = ", rng.binomial taken as the ideal law"
+SUMMED = ", loops summed round by round as their source reads"
 MESSAGES = ", exceptions told apart by type, message and cause"
 MOST_AGAIN = 16_384  # runs with a true generator on all datasets together, where these are few
 SEED = 0x9E3779B97F4A7C15  # one that no mechanism has drawn its own numbers with
@@ -154,8 +157,19 @@ def replay(
     pairs = adjacent(datasets, neighbours)
     most = validate.whole("most_paths", most_paths, least=1)
     mechanism = PerRun(function, dict(parameters or {}))
-    choices = Choices(most)
-    call = mechanism.open().call
+    try:
+        return _losses(mechanism, datasets, pairs, most, Samplers(function))
+    except InvalidSpec:
+        samplers = Samplers(function, tails=False)
+        if not samplers.loops:
+            raise
+        return _losses(mechanism, datasets, pairs, most, samplers)
+
+
+def _losses(
+    mechanism: PerRun, datasets: Sequence[Any], pairs: Sequence[Places], most: int, samplers: Samplers
+) -> FiniteLosses:
+    choices, call = Choices(most, samplers.unfit), replace(mechanism, function=samplers.function).open().call
     true, walked = list[Any](), list[Walked]()
     with no_other_randomness(true):
         true += [np.random.default_rng(SEED + place) for place in range(len(datasets))]
@@ -168,9 +182,10 @@ def replay(
                 with _named(place):
                     confirm(call, datasets[place], walked[place].records)
         runs = max(LEAST_AGAIN, min(4 * LEAST_AGAIN, MOST_AGAIN // len(datasets)))
+        call = mechanism.open().call
         for place, rng in enumerate(true):
             with _named(place):
-                confirm_with(rng, call, datasets[place], walked[place].law, runs)
+                confirm_with(rng, call, datasets[place], walked[place].law, runs, beside)
     outputs = {output for each in walked for output in each.law}
     failed = [output for output in outputs if isinstance(output, Raised)]
     if len(failed) == len(outputs):
@@ -179,8 +194,11 @@ def replay(
     at = ", ".join(f"{name}={value}" for name, value in mechanism.parameters.items())
     scope = f"{pairs_in_words(len(pairs), len(datasets))}, all outputs{f', at {at}' if at else ''}"
     scope += (IDEAL if choices.idealised else "") + (MESSAGES if failed else "")
-    unseen = sorted(outside(function))
+    unseen = sorted(outside(mechanism.function))
     scope += f", if nothing is drawn, kept or told by {', '.join(unseen)}" if unseen else ""
+    scope += SUMMED if samplers.summed else ""
+    lost = max((p for each in walked for output, p in each.law.items() if isinstance(output, Unfollowed)), default=0)
+    scope += f", but for {float(lost):.1g} of probability that was not followed and is part of delta" if lost else ""
     return FiniteLosses.of(datasets, pairs, [each.law for each in walked], sum(each.paths for each in walked), scope)
 
 

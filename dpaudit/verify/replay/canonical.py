@@ -25,6 +25,7 @@ import numpy as np
 from dpaudit.errors import DpAuditError, UnsoundAudit
 from dpaudit.verify.replay.faces import Uniform
 from dpaudit.verify.replay.source import StandIn
+from dpaudit.verify.replay.tails import Unbounded
 
 PLAIN = frozenset({int, str, bytes, type(None)})  # values of these are their own forms
 DEEPEST = 100  # levels of nesting
@@ -99,6 +100,8 @@ def _form(value: Any, depth: int) -> Hashable:
         raise UnsoundAudit(f"an output is nested more than {DEEPEST} levels deep; return a flat one")
     if kind is Uniform:
         raise value.refuse("as an output")
+    if kind is Unbounded:
+        return value.form()  # type: ignore[no-any-return]
     if issubclass(kind, enum.Enum):
         return Shaped(kind, value._name_ or _form(value._value_, depth + 1))
 

@@ -5,10 +5,12 @@ Their finite draws have the names, arguments and result types of `numpy.random.G
 
 import math
 import operator
-from collections.abc import Callable, Hashable
+from builtins import type  # the real one: while mechanisms run there is another in its place
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -41,6 +43,9 @@ class Draws(StandIn):
     def integers(
         self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False
     ) -> Any:
+        if type(low) is int and low > 1 and high is None and size is None and dtype is np.int64 and not endpoint:
+            place = self.pick(low)  # quick
+            return SMALL[place] if place < 256 else np.int64(place)
         if size is not None:
             kind = np.dtype(dtype)
             return self._filled(size, lambda: self.integers(low, high, None, dtype, endpoint), kind)
@@ -60,6 +65,8 @@ class Draws(StandIn):
         return dtype(value) if dtype in (int, bool) else np.dtype(dtype).type(value)
 
     def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        if size is out is None and dtype is np.float64:
+            return self.uniform_draw()  # quick
         if dtype is not np.float64 and np.dtype(dtype) != np.float64 or out is not None:
             raise self.refuse("rng.random can be replayed for doubles that it returns; leave out dtype and out")
         if size is None:
@@ -182,6 +189,7 @@ def _shape(size: Any) -> tuple[int, ...]:
 
 
 MOST_DRAWS = 2_000  # in one run; more is a loop that does not end (reported after some seconds)
+MOST_UNIFORMS = 20_000
 DIFFERS = (
     "the mechanism did not do the same on the same choices: it keeps something from one run to the next, draws from "
     "elsewhere than rng, asks what a draw of rng.random() is, tells an address or the time, or returns objects of a "
@@ -202,7 +210,8 @@ class Choices(Draws):
     """Takes the place of `rng` and leads each run down another path of its choices, until all are taken.
 
     The paths form a tree; at each place of the present one `keys` says what was drawn and `picked` which outcome was
-    taken. The probability of the path down to there is numerator / denominator.
+    taken. The probability of the path down to there is numerator / denominator. `unfit` says of loops why they are run
+    as they stand.
 
     >>> choices = Choices(most_outcomes=100)
     >>> choices.begin(); choices.place(2), choices.binomial(1, 0.25); choices.mass()
@@ -210,9 +219,9 @@ class Choices(Draws):
     (3, 8)
     """
 
-    def __init__(self, most_outcomes: int) -> None:
+    def __init__(self, most_outcomes: int, unfit: Mapping[str, str] = MappingProxyType({})) -> None:
         super().__init__()
-        self.most_outcomes = most_outcomes
+        self.most_outcomes, self.unfit = most_outcomes, unfit
         self._clear()
 
     def _clear(self) -> None:
@@ -224,22 +233,25 @@ class Choices(Draws):
 
     def begin(self) -> None:
         """Before a run: back to the root."""
-        self._at = 0
+        self._at, self.is_lost = 0, False
         self._uniforms = []
 
     def uniform_draw(self) -> Uniform:
         draw = Uniform(self)
         self._uniforms.append(draw)
+        if len(self._uniforms) > MOST_UNIFORMS:  # each is compared with 1, say
+            raise self._forever()
         return draw
 
     def pick(self, key: Key) -> int:
         at = self._at
         self._at = at + 1
-        if at >= len(self._picked):
+        try:
+            if self._keys[at] == key:
+                return self._picked[at]
+        except IndexError:
             return self._open(key)
-        if self._keys[at] != key:
-            raise self.broken(DIFFERS)
-        return self._picked[at]
+        raise self.broken(DIFFERS)
 
     def _open(self, key: Key) -> int:
         """A place that no run has been to: the first outcome that is possible."""
@@ -252,10 +264,7 @@ class Choices(Draws):
                 "fewer values, or raise most_paths"
             )
         if len(self._picked) >= MOST_DRAWS:
-            raise self.refuse(
-                f"a run draws more than {MOST_DRAWS:,} times: a loop that can go on for ever has no finite law; "
-                "bound the number of its rounds"
-            )
+            raise self._forever()
         if isinstance(key, int):
             first, weight, total = 0, 1, key
         else:
@@ -266,6 +275,11 @@ class Choices(Draws):
         self._numerators.append(self._numerators[-1] * weight)
         self._denominators.append(self._denominators[-1] * total)
         return first
+
+    def _forever(self) -> Exception:
+        text = f"a run draws more than {MOST_DRAWS:,} times: a loop that can go on for ever has no finite law; "
+        why = "".join(f"; {each}: {why}" for each, why in self.unfit.items())
+        return self.refuse(f"{text}bound the number of its rounds{why}")
 
     def end(self) -> None:
         """After a run: raises what the run may have swallowed, or where it drew less than the run before it."""

@@ -27,10 +27,10 @@ ONLY_COMPARED = (
 )
 
 
-def _as_a_double_s(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
-    """A comparison whose answer is of the type that a double's would be."""
+def _as_a_number_s(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
+    """A comparison whose answer is of the type that a number's would be."""
 
-    def method(self: "Uniform", other: Any) -> Any:
+    def method(self: "DrawnNumber", other: Any) -> Any:
         if isinstance(other, np.ndarray):
             return _each(lambda entry: compare(self, entry), other)
         answer = compare(self, other)
@@ -39,85 +39,65 @@ def _as_a_double_s(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], 
     return method
 
 
-class Uniform:
-    """A draw of rng.random() that has been compared with some numbers, and used in no other way.
+def _ordered(inclusive: bool, turned: bool) -> Callable[[Any, Any], Any]:
+    """Whether a draw is below a number, or with `inclusive` at most it; with `turned` whether it is not."""
+
+    @_as_a_number_s
+    def compare(self: "DrawnNumber", other: Any) -> bool:
+        if other is self or _is_nan(other):
+            return other is self and inclusive != turned
+        if isinstance(other, DrawnNumber):
+            raise self.refuse("compared with another draw")
+        number = exact(int(other) if isinstance(other, np.integer | np.bool_) else other)
+        if number is None and not isinstance(other, float):
+            raise self.refuse(f"compared with {type(other).__name__}")
+        return (other > 0.0 if number is None else self.is_below(number, inclusive)) != turned
+
+    def method(self: "DrawnNumber", other: Any) -> Any:
+        if type(other) is float and 0.0 < other < 1.0 and type(self) is Uniform and not self.numpys:
+            scaled = other * GRID  # quick; times a power of two a double is exact
+            return self.below(math.floor(scaled) + 1 if inclusive else math.ceil(scaled)) != turned
+        return compare(self, other)
+
+    return method
+
+
+class DrawnNumber:
+    """A number that was drawn and is compared with numbers, each of which cuts its law in two; and not used otherwise.
 
     `numpys` says that it stands for a number of numpy's, an entry of an array.
     """
 
-    __slots__ = ("high", "low", "numpys", "source")
+    __slots__ = ()
+    source: StandIn
+    numpys = False
 
-    def __init__(self, source: StandIn) -> None:
-        self.source = source
-        self.low, self.high, self.numpys = 0, GRID, False
+    def is_below(self, number: Fraction, inclusive: bool) -> bool:
+        """Whether it is below a number, or with `inclusive` at most it."""
+        raise NotImplementedError
 
-    def _below(self, cut: int) -> bool:
-        """Whether k < cut."""
-        if cut <= self.low:
-            return False
-        if cut >= self.high:
-            return True
-        if self.source.pick(_weights(cut - self.low, self.high - cut)) == 0:
-            self.high = cut
-            return True
-        self.low = cut
-        return False
+    __lt__, __le__ = _ordered(inclusive=False, turned=False), _ordered(inclusive=True, turned=False)
+    __gt__, __ge__ = _ordered(inclusive=True, turned=True), _ordered(inclusive=False, turned=True)
 
-    def _cut(self, other: Any, *, inclusive: bool) -> int:
-        """The number of k in [0, 2^53) with k * 2^-53 below the other number, or at most it."""
-        if type(other) is float and 0.0 < other < 1.0:  # quick; a double times a power of two is exact
-            return math.floor(other * GRID) + 1 if inclusive else math.ceil(other * GRID)
-        if type(other) is Uniform:
-            raise self.refuse("compared with another draw")
-        if isinstance(other, np.integer | np.bool_):
-            other = int(other)
-        value = exact(other)
-        if value is None:
-            if isinstance(other, float):  # infinite; NaN never comes here
-                return GRID if other > 0.0 else 0
-            raise self.refuse(f"compared with {type(other).__name__}")
-        scaled = value * GRID
-        return math.floor(scaled) + 1 if inclusive else math.ceil(scaled)
-
-    @_as_a_double_s
-    def __lt__(self, other: Any) -> bool:
-        return other is not self and not _is_nan(other) and self._below(self._cut(other, inclusive=False))
-
-    @_as_a_double_s
-    def __le__(self, other: Any) -> bool:
-        return other is self or not _is_nan(other) and self._below(self._cut(other, inclusive=True))
-
-    @_as_a_double_s
-    def __gt__(self, other: Any) -> bool:
-        return other is not self and not _is_nan(other) and not self._below(self._cut(other, inclusive=True))
-
-    @_as_a_double_s
-    def __ge__(self, other: Any) -> bool:
-        return other is self or not _is_nan(other) and not self._below(self._cut(other, inclusive=False))
-
-    @_as_a_double_s
+    @_as_a_number_s
     def __eq__(self, other: Any) -> bool:
         return bool(self <= other and not self < other)
 
-    @_as_a_double_s
+    @_as_a_number_s
     def __ne__(self, other: Any) -> bool:
         return not self == other
 
     def __bool__(self) -> bool:
-        return bool(self > 0)
+        return bool(self != 0)
 
     def refuse(self, what: str) -> Exception:
         """The error for a use that cannot be replayed."""
         return self.source.refuse(ONLY_COMPARED.format(what))
 
-    @property  # type: ignore[misc]
-    def __class__(self) -> type:
-        return float  # as what it stands for
-
-    def __copy__(self) -> "Uniform":
+    def __copy__(self) -> "DrawnNumber":
         return self
 
-    def __deepcopy__(self, memo: object) -> "Uniform":
+    def __deepcopy__(self, memo: object) -> "DrawnNumber":
         return self
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
@@ -133,6 +113,33 @@ class Uniform:
         if name.startswith("_"):
             raise AttributeError(name)
         raise self.refuse(f".{name}")
+
+
+class Uniform(DrawnNumber):
+    """A draw of rng.random(): k * 2^-53 for a k from `low` to below `high`."""
+
+    __slots__ = ("high", "low", "numpys", "source")
+    __class__: Any = property(lambda self: float)  # as what it stands for
+
+    def __init__(self, source: StandIn) -> None:
+        self.source = source
+        self.low, self.high, self.numpys = 0, GRID, False
+
+    def below(self, cut: int) -> bool:
+        """Whether k < cut."""
+        if cut <= self.low:
+            return False
+        if cut >= self.high:
+            return True
+        if self.source.pick(_weights(cut - self.low, self.high - cut)) == 0:
+            self.high = cut
+            return True
+        self.low = cut
+        return False
+
+    def is_below(self, number: Fraction, inclusive: bool) -> bool:
+        scaled = number * GRID
+        return self.below(math.floor(scaled) + 1 if inclusive else math.ceil(scaled))
 
 
 _COMPARISONS = {
@@ -161,7 +168,7 @@ def _is_nan(other: Any) -> bool:
 
 
 def _refused(name: str) -> Callable[..., NoReturn]:
-    def method(self: Uniform, *arguments: Any, **options: Any) -> NoReturn:
+    def method(self: DrawnNumber, *arguments: Any, **options: Any) -> NoReturn:
         raise self.refuse(name)
 
     return method
@@ -171,7 +178,7 @@ _ARITHMETIC = "add sub mul matmul truediv floordiv mod divmod pow lshift rshift 
 _OTHER = "neg pos abs invert round trunc floor ceil float int complex index hash str repr format reduce_ex"
 _NAMES = f"{_ARITHMETIC} r{_ARITHMETIC.replace(' ', ' r')} {_OTHER}"
 for _name in _NAMES.split():
-    setattr(Uniform, f"__{_name}__", _refused(_name))
+    setattr(DrawnNumber, f"__{_name}__", _refused(_name))
 
 
 def number_in(low: int, high: int, *, last: bool) -> float:
@@ -180,7 +187,7 @@ def number_in(low: int, high: int, *, last: bool) -> float:
     >>> number_in(0, GRID, last=False), number_in(0, GRID // 2, last=True) < 0.5
     (0.0, True)
     """
-    return float(Fraction(high - 1 if last else low, GRID))
+    return math.ldexp(high - 1 if last else low, -53)
 
 
 BITS = np.random.SFC64(0)  # behind every face; it moves where a draw goes past the stand-in
@@ -200,7 +207,7 @@ def _class() -> tuple[type, Any]:
 
     def draw(name: str) -> Any:
         def method(seen: Any, *arguments: Any, **options: Any) -> Any:
-            return getattr(behind.__get__(seen), name)(*arguments, **options)
+            return getattr(get(seen), name)(*arguments, **options)
 
         own = getattr(GENERATOR, name)
         method.__name__, method.__qualname__, method.__doc__ = name, own.__qualname__, own.__doc__
@@ -224,6 +231,7 @@ def _class() -> tuple[type, Any]:
     members |= {"__class__": property(lambda seen: GENERATOR), "__dir__": lambda seen: dir(GENERATOR)}
     view: Any = type(GENERATOR.__name__, (GENERATOR,), {**members, "__getattr__": lacking})
     behind = view.__dict__["_source"]
+    get = behind.__get__
     del view._source, view.__slots__
     return view, behind
 

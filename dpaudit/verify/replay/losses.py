@@ -1,11 +1,14 @@
 """The exact privacy loss of laws over finitely many outputs: epsilon, delta, the worst pair."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
+
+import numpy as np
 
 from dpaudit.base import validate
 from dpaudit.data.data import digest
@@ -13,11 +16,15 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.enclosure import INFINITE, Enclosure, hockey_stick, largest, of_log
+from dpaudit.verify.replay.canonical import Shaped
 from dpaudit.verify.replay.source import exact
+from dpaudit.verify.replay.tails import ENDLESS, Tail
+from dpaudit.verify.replay.walk import Law, Unfollowed
 
-Law = Mapping[Hashable, Fraction]
+Atoms = dict[Fraction | float, tuple[Fraction, Fraction]]  # P and Q of outputs by their ratio
 
 SOURCE = "replay of every choice"
+MOST_CELLS = 100_000  # outputs that a tail is cut into
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +51,8 @@ class FiniteLosses:
     """The exact laws of the output on every dataset of a domain, and the privacy loss over all adjacent pairs.
 
     `laws[i]` maps each output on `domain[i]`, in canonical form, to its probability. `pairs` are places in the domain;
-    both orders count. `paths` is the number of runs behind the laws, `scope` says what the statement is about.
+    both orders count. `paths` is the number of runs behind the laws, `scope` says what the statement is about. Where a
+    law has `Unfollowed` outputs, of runs that were not followed, they may be any: no lower end is known then.
 
     >>> third = Fraction(1, 4)
     >>> coin = FiniteLosses.of([0, 1], [(0, 1)], [{0: 1 - third, 1: third}, {0: third, 1: 1 - third}])
@@ -69,7 +77,8 @@ class FiniteLosses:
                 raise InvalidSpec(f"law {place} must have probabilities that sum to 1, got {sum(law.values())}")
         if not pairs or not all(0 <= place < len(laws) == len(domain) for pair in pairs for place in pair):
             raise InvalidSpec("pairs must be places of two datasets of the domain, and there must be one at least")
-        of_pairs = [_worst(i, j, laws[i], laws[j]) for i, j in _both_ways(pairs)]
+        followed = [{output: p for output, p in law.items() if type(output) is not Unfollowed} for law in laws]
+        of_pairs = [Worst(i, j, *atoms[max(atoms)]) for i, j, atoms in in_pairs(followed, _both_ways(pairs))]
         # an infinite loss is above all others, and of two that are equal the likelier one
         worst = max(of_pairs, key=lambda w: (w.q == 0, w.p / w.q if w.q else Fraction(0), w.p))
         words = scope or f"{pairs_in_words(len(pairs), len(domain))}, all outputs"
@@ -78,19 +87,27 @@ class FiniteLosses:
     @property
     def epsilon(self) -> Enclosure:
         """The largest loss of any output on any pair, at delta 0; both ends infinite where it is infinite."""
-        return self.worst.loss
+        return self._known(INFINITE if self.lost else self.worst.loss)
+
+    @property
+    def lost(self) -> bool:
+        """Whether some runs were not followed."""
+        return any(type(output) is Unfollowed for law in self.laws for output in law)
+
+    def _known(self, found: Enclosure) -> Enclosure:
+        return Enclosure(0.0, found.upper) if self.lost else found
 
     @property
     def infinite(self) -> bool:
         """Whether some output is possible on one dataset and impossible on a neighbour."""
-        return self.worst.q == 0
+        return self.worst.q == 0 and not self.lost
 
     def delta(self, epsilon: Fraction | float) -> Enclosure:
         """The least delta at an epsilon, over all pairs in both orders; epsilon is taken as the number it is."""
         value = exact(epsilon)
         if value is None or value < 0:
             raise InvalidSpec(f"epsilon must be finite and at least 0, got {epsilon!r}")
-        return largest(hockey_stick(self._side_by_side(i, j), value) for i, j in _both_ways(self.pairs))
+        return self._known(largest(hockey_stick(atoms.values(), value) for *_, atoms in self._in_pairs()))
 
     def epsilon_at(self, delta: Fraction | float) -> Enclosure:
         """The least epsilon of at least 0 at a delta, all pairs in both orders; infinite if no epsilon is enough."""
@@ -98,23 +115,22 @@ class FiniteLosses:
         if value is None or not 0 <= value <= 1:
             raise InvalidSpec(f"delta must be a probability, got {delta!r}")
         worst = Fraction(1)
-        for i, j in _both_ways(self.pairs):
-            ratio = ratio_at(self.steps(i, j), value)
+        for *_, atoms in self._in_pairs():
+            ratio = ratio_at(steps_of(atoms), value)
             if ratio is None:
-                return INFINITE
+                return self._known(INFINITE)
             worst = max(worst, ratio)
-        return of_log(worst)
+        return self._known(of_log(worst))
 
     def steps(self, first: int, second: int) -> list[tuple[Fraction, Fraction]]:
         """The probabilities of the outputs of one ratio under two datasets, the largest ratio first.
 
         Places in the domain. The first few together are the event that tells the first dataset best from the second.
         """
-        atoms = atoms_of(self._side_by_side(first, second))
-        return [atoms[ratio] for ratio in sorted(atoms, reverse=True)]
+        return next(steps_of(atoms) for *_, atoms in in_pairs(self.laws, [(first, second)]))
 
-    def _side_by_side(self, first: int, second: int) -> Iterator[tuple[Fraction, Fraction]]:
-        return side_by_side(self.laws[first], self.laws[second])
+    def _in_pairs(self) -> "Iterator[tuple[int, int, Atoms]]":
+        return in_pairs(self.laws, _both_ways(self.pairs))
 
     def upper_bound(self, delta: float = 0.0) -> UpperBound:
         """The least epsilon at a delta, as an upper bound for the pairs of this domain (and a lower one)."""
@@ -140,15 +156,9 @@ def pairs_in_words(pairs: int, datasets: int) -> str:
     return f"{counted} of the {datasets:,} datasets listed"
 
 
-def side_by_side(first: Law, second: Law) -> Iterator[tuple[Fraction, Fraction]]:
-    """P and Q of every output."""
-    nothing = Fraction(0)
-    return ((first.get(output, nothing), second.get(output, nothing)) for output in {**first, **second})
-
-
-def atoms_of(both: Iterable[tuple[Fraction, Fraction]]) -> dict[Fraction | float, tuple[Fraction, Fraction]]:
+def atoms_of(both: Iterable[tuple[Fraction, Fraction]]) -> Atoms:
     """P and Q of outputs, those of one ratio p / q taken together; the ratio is infinite where q is 0."""
-    atoms: dict[Fraction | float, tuple[Fraction, Fraction]] = {}
+    atoms: Atoms = {}
     nothing = Fraction(0), Fraction(0)
     for p, q in both:
         if p or q:
@@ -158,10 +168,9 @@ def atoms_of(both: Iterable[tuple[Fraction, Fraction]]) -> dict[Fraction | float
     return atoms
 
 
-def _worst(i: int, j: int, first: Law, second: Law) -> Worst:
-    """The outputs of the largest ratio of two laws."""
-    atoms = atoms_of(side_by_side(first, second))
-    return Worst(i, j, *atoms[max(atoms)])
+def steps_of(atoms: Atoms) -> list[tuple[Fraction, Fraction]]:
+    """P and Q of the outputs of one ratio, the largest first."""
+    return [atoms[ratio] for ratio in sorted(atoms, reverse=True)]
 
 
 def ratio_at(steps: Iterable[tuple[Fraction, Fraction]], delta: Fraction) -> Fraction | None:
@@ -177,6 +186,113 @@ def ratio_at(steps: Iterable[tuple[Fraction, Fraction]], delta: Fraction) -> Fra
                 return None
             most = max(most, (p - delta) / q)
     return most
+
+
+# --- laws side by side: part by part where parts are independent, and tails cut so that two can be compared -----------
+
+
+def in_pairs(laws: Sequence[Law], places: "Iterable[Places]") -> "Iterator[tuple[int, int, Atoms]]":
+    """P and Q of the outputs of each ratio, for pairs of laws; of pairs where these are the same, one is enough."""
+    parted, known, one = [by_leaf(law) for law in laws], set[Hashable](), dict[Any, Any]()
+    entries = [[one.setdefault(each, each) for each in found] for _, found in parted]
+    nested = [
+        any(type(part) is Tail for each in law if type(each) is not Tail for part in leaves(each)[1]) for law in laws
+    ]
+    for i, j in places:
+        if not entries[i] or parted[i][0] != parted[j][0]:
+            if nested[i] or nested[j]:
+                raise InvalidSpec(f"{ENDLESS} is part of an output whose parts depend on each other")
+            yield i, j, _atoms(laws[i], laws[j])
+        elif (pairs := frozenset(Counter(zip(entries[i], entries[j], strict=True)).items())) not in known:
+            known.add(pairs)
+            both = [(Fraction(1), Fraction(1))]
+            for (p, q), count in pairs:
+                part = [*_atoms(dict(p), dict(q)).values()]
+                for _ in range(count):
+                    both = [*atoms_of((a * c, b * d) for (a, b), (c, d) in product(both, part)).values()]
+            yield i, j, atoms_of(both)
+
+
+def _atoms(first: Law, second: Law) -> Atoms:
+    nothing = Fraction(0)
+    p, q = cut((first, second))
+    return atoms_of((p.get(output, nothing), q.get(output, nothing)) for output in {**p, **q})
+
+
+def by_leaf(law: Law) -> tuple[Hashable, list[frozenset[tuple[Hashable, Fraction]]]]:
+    """The shape of a law's outputs and the laws of their parts, if these are independent; else None and none."""
+    shape, parts = _parts(law)
+    split = [(leaves(output)[1], p) for output, p in law.items()] if shape is not None else []
+    alone = (p == math.prod(part[each] for part, each in zip(parts, found, strict=True)) for found, p in split)
+    return (shape, [frozenset(each.items()) for each in parts]) if split and all(alone) else (None, [])
+
+
+def _parts(law: Law) -> tuple[Hashable, list[Law]]:
+    """The shape of a law's outputs, and the law of each part; where they have no shape in common, None and the law."""
+    split = {output: leaves(output) for output in law}
+    shape, first = next(iter(split.values()))
+    if shape is None or any(other != shape for other, _ in split.values()):
+        return None, [law]
+    laws = [dict[Hashable, Fraction]() for _ in first]
+    for output, p in law.items():
+        for each, part in zip(laws, split[output][1], strict=True):
+            each[part] = each.get(part, Fraction(0)) + p
+    return shape, [*laws]
+
+
+def leaves(form: Any) -> tuple[Hashable, tuple[Hashable, ...]]:
+    """The parts of an output that have no parts, and all else that there is of it; None where it is one itself."""
+    if type(form) is tuple:
+        shapes, parts = zip(*map(leaves, form), strict=True) if form else ((), ())
+        return shapes, tuple(each for part in parts for each in part)
+    content: Any = form.content if type(form) is Shaped else None
+    if type(content) is not tuple:
+        return None, (form,)
+    if form.kind is np.ndarray and type(content[2]) is bytes:
+        dtype, shape, held = content
+        size = max(1, len(held) // max(1, math.prod(shape)))
+        return (np.ndarray, dtype, shape), tuple(held[at : at + size] for at in range(0, len(held), size))
+    within, parts = leaves(content)
+    return (form.kind, within), parts
+
+
+def cut(laws: Sequence[Law]) -> Sequence[Law]:
+    """Laws whose outputs are one or have nothing in common: a tail is cut into single numbers, and what is far out.
+
+    Where all laws agree on how their tails fall, the ratio of two is the same all along what is far out, so that what
+    is computed of these laws is right for the outputs themselves.
+    """
+    tails = [each for law in laws for each in law if type(each) is Tail]
+    if not tails:
+        return laws
+    if any(len({(each.step, each.rate) for each in tails if each.step * sign > 0}) > 1 for sign in (1, -1)):
+        raise InvalidSpec(f"{ENDLESS} falls at two rates or in two steps, which are not compared")
+    ends = [each.start for each in tails] + [each for law in laws for each in law if type(each) is int]
+    if max(ends) - min(ends) > MOST_CELLS:
+        raise InvalidSpec(f"{ENDLESS} is compared with more than {MOST_CELLS:,} others; give fewer datasets")
+    return [_cut(law, min(ends), max(ends)) for law in laws]
+
+
+def _cut(law: Law, low: int, high: int) -> Law:
+    cells = dict[Hashable, Fraction]()
+    for output, p in law.items():
+        place = output
+        if type(output) is Tail:
+            at = output.start
+            while low <= at <= high:
+                cells[at] = cells.get(at, Fraction(0)) + p * (1 - output.rate)
+                at, p = at + output.step, p * output.rate
+            place = replace(output, start=at)
+        cells[place] = cells.get(place, Fraction(0)) + p
+    return cells
+
+
+def beside(law: Law, seen: Law) -> Iterable[Sequence[Law]]:
+    """A law and what was seen of it; where it has tails part by part, and cut."""
+    if not any(type(part) is Tail for output in law for part in leaves(output)[1]):
+        return [(law, seen)]
+    (shape, parts), (other, others) = _parts(law), _parts(seen)
+    return map(cut, zip(parts, others, strict=True)) if shape == other else [(law, seen)]
 
 
 # --- which datasets of a finite domain are neighbours, as pairs of their places -------------------------------

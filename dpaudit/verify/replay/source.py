@@ -78,8 +78,12 @@ _CONTINUOUS = """
 """
 CONTINUOUS = frozenset(_CONTINUOUS.split())
 ENDLESS = frozenset(("geometric", "logseries", "negative_binomial", "poisson", "zipf"))
-Refusal = TypeVar("Refusal", InvalidSpec, UnsoundAudit)
+Refusal = TypeVar("Refusal", bound=DpAuditError)
 OTHER_ENGINES = "dpaudit.verify.witnesses encloses the loss of a pair, dpaudit.verify.alignment proves a bound"
+
+
+class NotFollowed(BaseException):
+    """Ends a run that is not followed any further."""
 
 
 class Cut(NamedTuple):
@@ -95,12 +99,12 @@ Key = int | Weights | Cut  # a number of equally likely outcomes, or their weigh
 class StandIn(ABC):
     """A generator whose draws all come from `pick`; `error` is what it refused, even if a run catches the exception.
 
-    `idealised` says whether a draw was made that numpy makes with rounding.
+    `idealised` says whether a draw was made that numpy makes with rounding, `is_lost` whether this run is not followed.
     """
 
     def __init__(self) -> None:
         self.error: DpAuditError | None = None
-        self.idealised = False
+        self.idealised = self.is_lost = False
 
     @abstractmethod
     def pick(self, key: Key) -> int:
@@ -122,6 +126,11 @@ class StandIn(ABC):
     def broken(self, message: str) -> UnsoundAudit:
         """The error to raise where a run did not do again what it did."""
         return self.remembered(UnsoundAudit(message))
+
+    def lose(self) -> BaseException:
+        """What to raise in a run that is not followed any further; its probability is left out of the law."""
+        self.is_lost = True
+        return NotFollowed()
 
     def remembered(self, error: Refusal) -> Refusal:
         self.error = self.error or error

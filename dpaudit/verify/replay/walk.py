@@ -4,7 +4,7 @@ import copy
 import math
 from builtins import type  # the real one: while mechanisms run there is another in its place
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -18,6 +18,7 @@ from dpaudit.verify.replay.choices import DIFFERS, Again, Choices, Draws, PastRu
 
 Call = Callable[[Any, Any], Any]
 Law = Mapping[Hashable, Fraction]
+Beside = Callable[[Law, Law], Iterable[Sequence[Law]]]
 
 MOST_KEPT = 2048  # runs that are made again, at regular intervals; less than twice as many are stored
 MOST_KEPT_DRAWS = 250_000  # of these runs together, likewise: the memory that they take
@@ -25,8 +26,14 @@ LEAST_AGAIN = 64  # runs that are made again, the same ones more than once where
 FAR = 30.0  # logarithm of how unlikely the frequency of an output is that shows another law
 MOST_TEXT = 200  # characters of another's error in one of ours
 ROOM = "dpaudit.verify.replay"
-STAND_INS = ("'Uniform'", "type Uniform", "from Uniform", "'Choices'", "'Again'", "Choices.", "Again.", "Draws.")
+STAND_INS = ["'Choices'", "'Again'", "Choices.", "Again.", "Draws."]
+for _name in ("Uniform", "Unbounded"):
+    STAND_INS += [f"'{_name}'", f"type {_name}", f"from {_name}"]
 ATOMS = (int, float, bool, str, bytes, complex, type(None), Fraction, np.number)
+
+
+class Unfollowed:
+    """The output of runs on one dataset that were not followed to their end: it may be any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +51,7 @@ def walk_paths(call: Call, data: Any, choices: Choices, left: int) -> Walked:
     totals: dict[int, dict[Hashable, int]] = {}
     records: list[PastRun] = []
     of_failures: dict[Hashable, PastRun] = {}
-    paths, stride, draws = 0, 1, 0
+    paths, stride, draws, lost = 0, 1, 0, Unfollowed()
     while True:
         left_s()
         if paths >= left:
@@ -57,10 +64,11 @@ def walk_paths(call: Call, data: Any, choices: Choices, left: int) -> Walked:
         choices.begin()
         output = outcome(call, fresh(), choices.face, choices)
         choices.end()
+        output = lost if choices.is_lost else output
         numerator, denominator = choices.mass()
         total = totals.setdefault(denominator, {})
         total[output] = total.get(output, 0) + numerator
-        if paths % stride == 0:
+        if paths % stride == 0 and not choices.is_lost:
             records.append(choices.record(output))
             draws += len(records[-1].picked)
             if len(records) >= 2 * MOST_KEPT or draws >= 2 * MOST_KEPT_DRAWS:
@@ -76,7 +84,7 @@ def walk_paths(call: Call, data: Any, choices: Choices, left: int) -> Walked:
 def confirm(call: Call, data: Any, records: tuple[PastRun, ...]) -> None:
     """Makes past runs again, the last one first; raises `UnsoundAudit` where one of them goes differently."""
     fresh = copier(data)
-    rounds = -(-LEAST_AGAIN // len(records))
+    rounds = -(-LEAST_AGAIN // max(1, len(records)))
     for turn in range(rounds):
         for place, past in enumerate(reversed(records)):
             left_s()
@@ -87,22 +95,24 @@ def confirm(call: Call, data: Any, records: tuple[PastRun, ...]) -> None:
                 raise UnsoundAudit(DIFFERS)
 
 
-def confirm_with(rng: Any, call: Call, data: Any, law: Law, runs: int) -> None:
+def confirm_with(rng: Any, call: Call, data: Any, law: Law, runs: int, beside: Beside) -> None:
     """Makes runs with a true generator; raises `UnsoundAudit` where their outputs are not those of the law.
 
-    By Chernoff's bound a run of such a frequency has a probability below 1e-12.
+    `beside` puts a law and what was seen side by side. By Chernoff's bound a run of such a frequency has a probability
+    below 1e-12.
     """
     fresh = copier(data)
     counts = Counter[Hashable]()
     for _ in range(runs):
         left_s()
         counts[outcome(call, fresh(), rng)] += 1
-    if not counts.keys() <= law.keys():
-        raise UnsoundAudit(DIFFERS)
-    for output, p in law.items():
-        share = counts[output] / runs
-        if runs * (_term(share, p) + _term(1.0 - share, 1 - p)) > FAR:
+    for known, seen in beside(law, {output: Fraction(count, runs) for output, count in counts.items()}):
+        if not seen.keys() <= known.keys():
             raise UnsoundAudit(DIFFERS)
+        for output, p in known.items():
+            share = float(seen.get(output, 0))
+            if runs * (_term(share, p) + _term(1.0 - share, 1 - p)) > FAR:
+                raise UnsoundAudit(DIFFERS)
 
 
 def _term(share: float, p: Fraction) -> float:
@@ -119,6 +129,8 @@ def outcome(call: Call, data: Any, rng: Any, source: Draws | None = None) -> Has
     except (DpAuditError, KeyboardInterrupt, MemoryError):
         raise
     except BaseException as error:
+        if source is not None and source.is_lost:
+            return None
         if source is not None and source.error is None and _of_ours(error):
             text = " ".join(str(error).split())[:MOST_TEXT]
             raise InvalidSpec(f"the stand-in for rng cannot do what the mechanism asks of it: {text}") from None

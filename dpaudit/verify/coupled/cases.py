@@ -63,7 +63,7 @@ RECORDS = ("add_or_remove_one", "replace_one", "add_or_remove_user")
 MOST_CASES = 5_000
 Region = Mapping[tuple[Any, ...], Place]
 APPENDED = "for T in OVER:\n    v_.append(MADE)"
-COINS = "while R.random() < P:\n    k_ += 1"
+COINS = [f"while {coin}:\n    k_ {op}= 1" for coin in ("R.random() < P", "R.integers(2)") for op in "+-"]
 RACES = {  # the last lines of a turn that keeps the place of the largest, or the smallest
     pick: [
         f"if {first}{test}:\n    {kept}"
@@ -444,22 +444,24 @@ class LoopRules(CallRules):
     # --- samplers ---------------------------------------------------------------------------------------------------
 
     def coin_loop(self, node: ast.While) -> bool:
-        """`while rng.random() < p: k += 1` draws k from a geometric law."""
-        seen, run = seen_in(node, COINS), self.run
+        """`while rng.random() < p: k += 1` draws k from a geometric law; and so on from a k that is drawn, or down."""
+        seen, run = seen_in(node, *COINS), self.run
         if seen is None:
             return False
-        name, p, modules = seen["k_"], seen["P"], run.source.modules
+        name, p, modules = seen["k_"], seen.get("P", ast.Constant(0.5)), run.source.modules
         calls = [each for each in ast.walk(p) if isinstance(each, ast.Call)]
         own = any(not isinstance(each.func, ast.Attribute) or not names_in(each.func) <= {*modules} for each in calls)
         if own or name in names_in(p) or any(isinstance(each, ast.Lambda | ast.NamedExpr) for each in ast.walk(p)):
             return False
         chance, start = run.value(p), run.frame.get(name)
-        if type(start) is not int or type(run.value(seen["R"])) is not Rng:
+        begun, terms = (start.base, start.terms) if isinstance(start, Noisy) and not start.value else (start, ())
+        if type(begun) is not int or type(run.value(seen["R"])) is not Rng:
             return False
         if not is_number(chance) or not 0 < chance < 1:
             return False
         drawn = self.made(FreshNoise("geometric", fraction_of(chance), run.line))
-        run.frame[name] = self.made(Noisy(start - 1, ((Fraction(1), drawn),)))
+        way = 1 if isinstance(node.body[0], ast.AugAssign) and isinstance(node.body[0].op, ast.Add) else -1
+        run.frame[name] = self.made(Noisy(begun - way, (*terms, (Fraction(way), drawn))))
         return True
 
     def settles(self, action: Any) -> bool:

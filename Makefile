@@ -31,7 +31,7 @@ help:
 	@echo "make test-browser     opens reports in headless Chromium (Debian's package chromium)"
 	@echo "make cluster-dask     starts three local workers of dask, kills them and their scheduler, and more; cluster-ray, cluster-spark (10 minutes each)"
 	@echo "make prove            decides every mechanism of the catalogue and every twin from its source (ten minutes)"
-	@echo "make prove-random     compares proofs of 3,000 random programs with exact losses and Python's runs, 50,000 readings with Python (half an hour)"
+	@echo "make prove-random     compares proofs of 6,000 random programs with exact losses, laws and Python's runs, 50,000 readings with Python (an hour)"
 	@echo "make docs             builds the documentation into site/"
 	@echo "make picture          takes the picture of a report that README shows, in headless Chromium, into docs/assets/"
 	@echo "make bench            speed, memory, validity and tightness tables (long)"
@@ -129,6 +129,7 @@ prove: $(VENV)/.ready-test
 
 prove-random: $(VENV)/.ready-test
 	$(RUN) -m pytest -q -m slow tests/verify/test_cross_examination.py tests/verify/language/test_spellings.py
+	$(RUN) -m benchmarks laws
 
 sentences:
 	@$(PYTHON) scripts/sentences.py

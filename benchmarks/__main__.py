@@ -15,6 +15,7 @@ TABLES = (
     "verify",
     "forms",
     "claims",
+    "laws",
     "exact",
     "certifiers",
     "sequential",

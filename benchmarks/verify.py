@@ -115,7 +115,8 @@ def _pairs(count: int) -> list[Row]:
             name: Fraction(value) for name, value in (("eps", 1), ("T", 0), ("c", 1)) if name in program.parameters
         }
         loss, seconds = _timed(partial(pair_loss, program, first, second, parameters))
-        events = [Outcomes(program, each, parameters).drawn(loss.worst.event) for each in (first, second)]
+        drawn = [Outcomes(program, each, parameters).drawn(loss.worst.event) for each in (first, second)]
+        events = [event for parts in drawn for _, event in parts]
         balls, alone = _timed(lambda events=events: [probability(event) for event in events])
         ratio = log_ratio(*balls)
         right = loss.exact and min(abs(each - loss.loss.upper) for each in (ratio.upper, -ratio.lower)) < 1e-12

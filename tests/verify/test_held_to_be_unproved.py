@@ -6,6 +6,7 @@ import collections
 import contextlib
 import functools
 import itertools
+import math
 import os
 import random
 import time
@@ -32,7 +33,7 @@ from dpaudit.verify.proof import Alignment, Potential, Proof, Shift
 from dpaudit.verify.replay import outside, replay
 from dpaudit.verify.replay.losses import adjacent
 from dpaudit.verify.replay.walk import confirm_with
-from dpaudit.verify.witnesses import pair_delta, pair_loss
+from dpaudit.verify.witnesses import pair_delta, pair_loss, worst_pair
 from tests.cases import NIGHTLY, for_each
 
 LONG = "10" + "0" * 89
@@ -545,8 +546,11 @@ def test_no_step_s_failure_ends_the_steps_after_it(monkeypatch: pytest.MonkeyPat
     def breaks(*_: Any, **__: Any) -> Any:
         raise failures[-1]
 
-    for step in ("worst_pair", "prove"):
-        monkeypatch.setattr(f"dpaudit.verify.bracketing.upper.{step}", breaks)
+    def breaks_where_no_refutation_is_sought(*given: Any, effort: float) -> Any:
+        return breaks() if effort == math.inf else worst_pair(*given, effort=effort)
+
+    monkeypatch.setattr("dpaudit.verify.bracketing.upper.prove", breaks)
+    monkeypatch.setattr("dpaudit.verify.bracketing.upper.worst_pair", breaks_where_no_refutation_is_sought)
     for failure in (ValueError("z"), DpAuditError("z")):
         failures.append(failure)
         assert dpaudit.bracket(wrong, 2.0, **given).verdict.value == "REFUTED"

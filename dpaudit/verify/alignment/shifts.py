@@ -9,7 +9,6 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from dpaudit.base.installed import z3
 from dpaudit.verify.alignment import forms
 from dpaudit.verify.alignment.forms import MOVED, Atom, Form, Leaf, at, constant, difference, shift_of
 from dpaudit.verify.alignment.paths import PairedPath, Quantity
@@ -56,16 +55,9 @@ class Corners:
         return corners
 
     def assumed(self, terms: forms.SolverTerms) -> list[Any]:
-        """The same as assumptions."""
-        module = z3()
-        moved = terms.atom(MOVED)
-        if self.adjacency != "one-differs" or self.part != "loop":
-            least, most = REACH[self.adjacency] if self.part == "loop" else (0, 0)
-            assumptions = [terms.within(MOVED, least, most)]
-            return assumptions + [terms.within(difference(name), -most, most) for name, most in self.spread.items()]
-        here = [terms.atom(difference(name)) == 0 for name in self.spread]
-        before = [terms.within(difference(name), -most, most) for name, most in self.spread.items()]
-        return [module.Or(module.And([terms.within(MOVED, -1, 1), *here]), module.And([moved == 0, *before]))]
+        """What holds at all of them, for the solver."""
+        moved = terms.within(MOVED, *(REACH[self.adjacency] if self.part == "loop" else (0, 0)))
+        return [moved, *(terms.within(difference(name), -most, most) for name, most in self.spread.items())]
 
     def candidates(self, one_sided: bool) -> list[Form]:
         """The shifts that are tried for one draw, the cheapest first; `one_sided` ones are never negative."""

@@ -11,7 +11,7 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.results.bounds import Arithmetic, Bracket, Label, UpperBound, hair_above
 from dpaudit.verify.bracketing.targets import RECORDS, WAYS, Target, answers_of_pair, form_of, many_answers, words_of
 from dpaudit.verify.checker import Checked, check
-from dpaudit.verify.coupled import Derivation, Way, check_derivation
+from dpaudit.verify.coupled import ROWS, Derivation, Way, check_derivation
 from dpaudit.verify.coupled.cases import NeighbourCase
 from dpaudit.verify.coupled.examples import example
 from dpaudit.verify.coupled.spent import Spending
@@ -137,6 +137,8 @@ def _sorted(parameters: Mapping[str, Any]) -> str:
 def check_about(derivation: Derivation, pair: AdjacentPair) -> None:
     """Raises `InvalidSpec` where a derivation is not about a pair."""
     kind, number = form_of(pair, derivation.adjacency in RECORDS)
+    if derivation.data == ROWS and kind == "records" and all(map(_is_row, (*pair.first, *pair.second))):
+        kind = ROWS
     if kind != derivation.data or derivation.answers not in (None, number):
         many = "" if derivation.answers is None else f" of {derivation.answers} answers"
         raise InvalidSpec(f'the proof is for {derivation.data}{many} as data, the pair "{pair.name}" holds {kind}')
@@ -153,6 +155,10 @@ def check_about(derivation: Derivation, pair: AdjacentPair) -> None:
         answers = answers_of_pair(pair)  # raises for numbers that round otherwise than doubles
         if derivation.whole and any(each.denominator != 1 for side in answers for each in side):
             raise InvalidSpec(f'the proof is for whole answers, and the pair "{pair.name}" has others')
+
+
+def _is_row(record: Any) -> bool:
+    return not isinstance(record, str | Mapping) and hasattr(record, "__len__") and len(record) > 1
 
 
 def _finite(value: Any) -> bool:

@@ -120,8 +120,6 @@ def value_of(expression: nodes.Expression, state: State, public: Public) -> Valu
             ours, theirs = value_of(left, state, public), value_of(right, state, public)
             if isinstance(ours, Ratio) and isinstance(theirs, Ratio):
                 return compared(order, ours, theirs)
-            if isinstance(ours, nodes.Symbol) and isinstance(theirs, nodes.Symbol) and order in ("==", "!="):
-                return Truth((ours == theirs) == (order == "=="))
             raise ProofRejected("a comparison of things that are not both numbers")
         case nodes.All(parts) | nodes.Any(parts):
             conditions = tuple(condition(part, state, public) for part in parts)
@@ -143,8 +141,6 @@ def number(expression: nodes.Expression, state: State, public: Public) -> Ratio:
 def condition(expression: nodes.Expression, state: State, public: Public) -> Formula:
     """The fact that a condition is."""
     value = value_of(expression, state, public)
-    if isinstance(value, nodes.Symbol) and value.name in ("True", "False"):
-        return Truth(value.name == "True")
     if isinstance(value, nodes.Symbol | Ratio):
         raise ProofRejected("a condition is not a comparison")
     return value

@@ -10,6 +10,7 @@ are apart since.
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -20,8 +21,7 @@ from typing import Any
 from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.expressions import MISSING
 from dpaudit.verify.coupled.functions import CallRules
-from dpaudit.verify.coupled.joins import ANY
-from dpaudit.verify.coupled.noise import Rng
+from dpaudit.verify.coupled.rules import ANY
 from dpaudit.verify.coupled.templates import names_in, seen_in
 from dpaudit.verify.coupled.values import (
     ALL,
@@ -31,11 +31,9 @@ from dpaudit.verify.coupled.values import (
     AnyRow,
     Axis,
     Bound,
-    FreshNoise,
     Function,
     Keyed,
     KnownArray,
-    Noisy,
     NormedVector,
     Only,
     Own,
@@ -55,7 +53,7 @@ from dpaudit.verify.coupled.values import (
     number_of,
     parts,
 )
-from dpaudit.verify.coupled.ways import Contents, Left, NotShown, RaisedAlike
+from dpaudit.verify.coupled.ways import Contents, NotShown, RaisedAlike
 
 UP, DOWN = Span(Fraction(0), Fraction(1)), Span(Fraction(-1), Fraction(0))
 MOVES = {"all-differ": (UP | DOWN,), "one-differs": (UP, DOWN), "up": (UP,), "down": (DOWN,)}
@@ -63,7 +61,6 @@ RECORDS = ("add_or_remove_one", "replace_one", "add_or_remove_user")
 MOST_CASES = 5_000
 Region = Mapping[tuple[Any, ...], Place]
 APPENDED = "for T in OVER:\n    v_.append(MADE)"
-COINS = [f"while {coin}:\n    k_ {op}= 1" for coin in ("R.random() < P", "R.integers(2)") for op in "+-"]
 RACES = {  # the last lines of a turn that keeps the place of the largest, or the smallest
     pick: [
         f"if {first}{test}:\n    {kept}"
@@ -116,7 +113,7 @@ class LoopRules(CallRules):
         before.pop(id(self.facts))
         if not self.untouched_contents(before, run.contents()):
             raise run.refusal("a comprehension that changes something", "write it as a loop")
-        extras = [] if found.extra is None or found.extra[1] is MISSING else [found.extra]
+        extras = [one for one in zip(items.axis.extras, found.extras, strict=True) if one[1] is not MISSING]
         changed = []
         for each in found.changed:
             first, second = (each.first, each.second) if isinstance(each, Replaced) else (each, each)
@@ -125,11 +122,11 @@ class LoopRules(CallRules):
             elif first is not second:
                 extras.append((first is MISSING, second if first is MISSING else first))
         none = found.usual is MISSING
-        if len(extras) > 1 or none and (changed or extras):
+        if none and (changed or extras):
             raise run.refusal("such a selection", "select in one place")
         usual = PairedNumber(True, STILL, STILL, True) if none else found.usual
-        axis = items.axis if not generator.ifs else Axis(len(changed))
-        result = Vector(usual=usual, changed=tuple(changed), extra=extras[0] if extras else None, axis=axis)
+        axis = Axis(len(changed), tuple(second for second, _ in extras)) if generator.ifs else items.axis
+        result = Vector(usual=usual, changed=tuple(changed), extras=tuple(each for _, each in extras), axis=axis)
         self.stand(parts(result))
         return result
 
@@ -188,8 +185,8 @@ class LoopRules(CallRules):
 
     # --- loops ----------------------------------------------------------------------------------------------------
 
-    def loop(self, node: ast.For, items: Vector, more: tuple[tuple[bool, Any], ...] = ()) -> None:
-        """A loop over the entries of a dataset, and `more` that one run alone has."""
+    def loop(self, node: ast.For, items: Vector) -> None:
+        """A loop over the entries of a dataset."""
         run = self.run
 
         def usual() -> None:
@@ -202,15 +199,13 @@ class LoopRules(CallRules):
         for each in items.changed:
             if isinstance(each, Replaced):
                 self.apart(node, each.first, each.second)
-            elif not self.one_turn(node, each):
-                run.block(node.orelse)
+            elif run.broken(functools.partial(run.turn, node, each)):
                 return
         if items.changed:
             run.endless(usual)
-        for second, entry in (*([] if items.extra is None else [items.extra]), *more):
+        for second, entry in zip(items.axis.extras, items.extras, strict=True):
             self.apart(node, MISSING if second else entry, entry if second else MISSING)
             run.endless(usual)
-        run.block(node.orelse)
 
     def winner_loop(self, node: ast.For) -> bool:
         """Whether a loop only keeps the place of the largest noisy value: it is that in a list of these values then.
@@ -278,7 +273,6 @@ class LoopRules(CallRules):
         run.endless(usual)
         for _ in range(MOST_ROWS):
             if run.choose():
-                run.block(node.orelse)
                 return
             before, found, paid = run.contents(), self.found_of_all(), len(self.steps)
             entry = Record(False, (), dict(rows.regions[run.choose(len(rows.regions))]))
@@ -287,8 +281,7 @@ class LoopRules(CallRules):
             before.pop(id(self.facts))
             changed = not self.alike_contents(before, run.contents()) or self.found_of_all() != found
             if not changed and len(self.steps) == paid:
-                run.block(node.orelse)  # as if the row were not there
-                return
+                return  # as if the row were not there
         raise run.refusal(
             "rows of a user without a bound", "count the rows of each user, and leave out those beyond a bound"
         )
@@ -296,17 +289,6 @@ class LoopRules(CallRules):
     def found_of_all(self) -> dict[Any, Any]:
         """What was found out of the case, but for the keys of single rows."""
         return {what: found for what, found in self.facts.items() if not isinstance(what, tuple)}
-
-    def one_turn(self, node: ast.For, entry: Any) -> bool:
-        """A turn of both runs; whether the loop goes on."""
-        try:
-            self.run.turn(node, entry)
-        except Left as left:
-            if left.how == "break":
-                return False
-            if left.how != "continue":
-                raise
-        return True
 
     def apart(self, node: ast.For, first: Any, second: Any) -> None:
         """A turn for an entry that the first run has, and one for an entry that the second has, each alone."""
@@ -317,7 +299,8 @@ class LoopRules(CallRules):
             for side, entry in ((False, first), (True, second))
         ]
         for each in after:
-            self.facts.update({} if each is None else each[id(self.facts)][1])
+            found = {} if each is None else each[id(self.facts)][1]
+            self.facts.update({what: each for what, each in found.items() if what != "failing"})  # it is paid
         result: Contents = {}
         for key, (container, held) in before.items():
             if container is self.facts:
@@ -334,15 +317,12 @@ class LoopRules(CallRules):
         tokens = {key: (container, self.marked(key, held, second)) for key, (container, held) in before.items()}
         run.adopt(tokens)
 
-        def turn() -> None:
-            run.turn(node, entry)
-
         steps, most = len(self.steps), Fraction(0)
 
         def counted() -> None:
             nonlocal most
             self.facts["failing"] = Fraction(0)
-            turn()
+            run.turn(node, entry)
             most = max(most, self.facts["failing"])
 
         ends, _ = self.alone(second, lambda: run.every_way(counted))
@@ -424,9 +404,7 @@ class LoopRules(CallRules):
             if local:
                 return UnknownValue(False)
             raise self.run.refusal("an entry that one record changes", "count and add up only")
-        first, second = sides
-        assert first is not None
-        assert second is not None
+        first, second = (each for each in sides if each is not None)
         whole = first.whole and second.whole
         if was is not None and all(each is old or side.start == token for each, side in ((one, first), (two, second))):
             offsets = [STILL if each is old else side.offset for each, side in ((one, first), (two, second))]
@@ -440,29 +418,6 @@ class LoopRules(CallRules):
         """Whether a variable is what it was before the turn: the very one, as 0 and 0.0 are told apart."""
         number = value.number if isinstance(value, NormedVector) else value
         return number is not MISSING and number is self.marks.get(token)
-
-    # --- samplers ---------------------------------------------------------------------------------------------------
-
-    def coin_loop(self, node: ast.While) -> bool:
-        """`while rng.random() < p: k += 1` draws k from a geometric law; and so on from a k that is drawn, or down."""
-        seen, run = seen_in(node, *COINS), self.run
-        if seen is None:
-            return False
-        name, p, modules = seen["k_"], seen.get("P", ast.Constant(0.5)), run.source.modules
-        calls = [each for each in ast.walk(p) if isinstance(each, ast.Call)]
-        own = any(not isinstance(each.func, ast.Attribute) or not names_in(each.func) <= {*modules} for each in calls)
-        if own or name in names_in(p) or any(isinstance(each, ast.Lambda | ast.NamedExpr) for each in ast.walk(p)):
-            return False
-        chance, start = run.value(p), run.frame.get(name)
-        begun, terms = (start.base, start.terms) if isinstance(start, Noisy) and not start.value else (start, ())
-        if type(begun) is not int or type(run.value(seen["R"])) is not Rng:
-            return False
-        if not is_number(chance) or not 0 < chance < 1:
-            return False
-        drawn = self.made(FreshNoise("geometric", fraction_of(chance), run.line))
-        way = 1 if isinstance(node.body[0], ast.AugAssign) and isinstance(node.body[0].op, ast.Add) else -1
-        run.frame[name] = self.made(Noisy(begun - way, (*terms, (Fraction(way), drawn))))
-        return True
 
     def settles(self, action: Any) -> bool:
         """Whether a loop that noise ends can be followed to where nothing changes any more."""
@@ -500,7 +455,6 @@ def cases(
         yield from _of_answers(adjacency, kind, answers, whole)
         return
     regions = list(_regions(points))
-    axis = Axis(1, True) if adjacency == "replace_one" else Axis()
     usual: Any = Record()
     if adjacency == "add_or_remove_user" and kind != "a mapping":
         named = {path: Place(True, ME) for path in USER}
@@ -513,20 +467,20 @@ def cases(
     if adjacency == "add_or_remove_user":
         rows = Vector(usual=AnyRow(False, tuple(Record(False, (), region) for region in regions)), axis=Axis())
         for second in (True, False):
-            vector = Vector(usual=Vector(usual=Record(), axis=Axis()), extra=(second, rows), axis=axis)
+            vector = Vector(usual=Vector(usual=Record(), axis=Axis()), extras=(rows,), axis=Axis(extras=(second,)))
             sides = (None, regions[-1], regions[0]) if second else (regions[-1], None, regions[0])
             yield NeighbourCase(f"a user {'added' if second else 'removed'}", Keyed(vector=vector), sides)
         return
     if adjacency == "replace_one":
         for one, two in itertools.product(regions, repeat=2):
             changed = Replaced(False, Record(False, (), one), Record(False, (), two))
-            both = Vector(usual=usual, changed=(changed,), axis=axis)
+            both = Vector(usual=usual, changed=(changed,), axis=Axis(1, filled=True))
             held = Keyed(vector=both) if kind == "a mapping" else both
             yield NeighbourCase(f"{_shown(one)} in the place of {_shown(two)}", held, (one, two, regions[0]))
         return
     for region, second in itertools.product(regions, (True, False)):
         entry = Record(False, (), region)
-        vector = Vector(usual=usual, extra=(second, entry), axis=axis)
+        vector = Vector(usual=usual, extras=(entry,), axis=Axis(extras=(second,)))
         data = Keyed(vector=vector) if kind == "a mapping" else vector
         common = next((each for each in regions if each is not region), region)
         sides = (None, region, common) if second else (region, None, common)
@@ -551,7 +505,7 @@ def _of_answers(adjacency: str, kind: str, answers: int | None, whole: bool) -> 
             yield NeighbourCase(words, KnownArray([replace(moved) for _ in range(answers)], kind="L"))
         else:
             one = adjacency == "one-differs"
-            axis = Axis(int(one), True)
+            axis = Axis(int(one), filled=True)
             vector = Vector(usual=still if one else moved, changed=(moved,) if one else (), axis=axis, array=None)
             yield NeighbourCase(words, Keyed(vector=vector) if kind == "a mapping" else vector)
 

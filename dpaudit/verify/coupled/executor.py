@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.verify.coupled.expressions import Expressions
+from dpaudit.verify.coupled.expressions import TOTAL, Expressions
 from dpaudit.verify.coupled.templates import seen_in
 from dpaudit.verify.coupled.values import (
     Function,
@@ -25,7 +25,6 @@ from dpaudit.verify.coupled.values import (
     Record,
     Replaced,
     Rest,
-    Several,
     UnknownValue,
     UserRows,
     Vector,
@@ -54,8 +53,11 @@ class TreeExecutor(Expressions):
     def statement(self, node: ast.stmt) -> None:
         """Executes a statement."""
         match node:
-            case ast.Assign() if (seen := seen_in(node, COUNTED)) and not any(
-                isinstance(each, ast.Call | ast.NamedExpr) for each in ast.walk(seen["K"])
+            case ast.Assign() if (seen := seen_in(node, COUNTED)) and all(
+                isinstance(each.func, ast.Name) and each.func.id in TOTAL
+                for part in ("K", "START", "MORE")
+                for each in ast.walk(seen[part])
+                if isinstance(each, ast.Call)
             ):
                 container, place = self.name(seen["c_"]), self.value(seen["K"])
                 more, start = seen["MORE"], seen["START"]
@@ -149,15 +151,13 @@ class TreeExecutor(Expressions):
         """What `before op= more` makes of a value that has so many names at least: its others see it change too."""
         if form_of(before) == "list or array":
             raise self.refusal("a list or an array that is changed in place", "write `a = a + b`")
+        if isinstance(before, list) and isinstance(op, ast.Add) and not isinstance(more, list | tuple | str | range):
+            raise self.refusal("a list to which something else is added in place", "append to it")
         if isinstance(before, list) and isinstance(op, ast.Add):
             self.check_alone(before)
             before.extend(self.known_items(more))
             return before
         after = self.binary(op, before, more)
-        if isinstance(before, list | set | dict) and type(after) is type(before):
-            self.check_alone(before)
-            self.adopt({id(before): (before, after)})
-            return before
         if isinstance(before, KnownArray) and not before.shared and isinstance(after, KnownArray):
             before.items[:] = after.items
             return before
@@ -226,20 +226,12 @@ class TreeExecutor(Expressions):
             if not self.rules.appended(node, items):
                 self.rules.loop(node, items)
             return
-        if isinstance(items, Several):
-            self.rules.loop(node, items.vector, items.more)
-            return
         if isinstance(items, UnknownValue):
             self.endless(lambda: self.turn(node, UnknownValue(items.same)))
             return
         for item in self.each_of(value, items):
-            try:
-                self.turn(node, item)
-            except Left as left:
-                if left.how == "break":
-                    return
-                if left.how != "continue":
-                    raise
+            if self.broken(functools.partial(self.turn, node, item)):
+                return
         self.block(node.orelse)
 
     def turn(self, node: ast.For, item: Any) -> None:
@@ -247,12 +239,21 @@ class TreeExecutor(Expressions):
         self.assign(node.target, item)
         self.block(node.body)
 
+    @staticmethod
+    def broken(turn: Callable[[], Any]) -> bool:
+        """Does a turn of a loop; whether it breaks the loop."""
+        try:
+            turn()
+        except Left as left:
+            if left.how not in ("break", "continue"):
+                raise
+            return left.how == "break"
+        return False
+
     def while_loop(self, node: ast.While) -> None:
         """A `while` loop: turn by turn while its condition is known."""
         if node.orelse:
             raise self.refusal("else of a loop", "write it after the loop")
-        if self.rules.coin_loop(node):
-            return
         for turn in range(MOST_TURNS):
             condition = self.truth(self.value(node.test))
             if isinstance(condition, PairedTruth):
@@ -261,15 +262,8 @@ class TreeExecutor(Expressions):
                 if turn > UNROLLED:
                     raise self.refusal("a loop that noise ends, in which privacy is spent", "bound its turns")
                 condition = not self.choose()
-            if not condition:
+            if not condition or self.broken(lambda: self.block(node.body)):
                 return
-            try:
-                self.block(node.body)
-            except Left as left:
-                if left.how == "break":
-                    return
-                if left.how != "continue":
-                    raise
             self.step()
         raise self.refusal(f"more than {MOST_TURNS} turns of a loop", "give smaller parameters")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
+import inspect
 import math
 import operator
 from collections.abc import Callable, Iterator
@@ -35,36 +36,24 @@ from dpaudit.verify.coupled.ways import Left, NotShown, RaisedAlike, Ways
 from dpaudit.verify.language.source import methods_of
 
 MOST_DEEP = 30  # calls of helpers within one another
-BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.MatMult: operator.matmul,
-    ast.Pow: operator.pow,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-}
-UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-    ast.Not: operator.not_,
-    ast.Invert: operator.invert,
-}
-ORDERS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
+
+
+def table(text: str) -> dict[Any, Callable[..., Any]]:
+    """Operators of the syntax tree, each with the function of `operator` that does the same.
+
+    >>> table("Add add")[ast.Add](2, 3)
+    5
+    """
+    names = text.split()
+    return {getattr(ast, node): getattr(operator, name) for node, name in zip(names[::2], names[1::2], strict=True)}
+
+
+BINARY = table(
+    "Add add Sub sub Mult mul Div truediv FloorDiv floordiv Mod mod MatMult matmul Pow pow "
+    "BitAnd and_ BitOr or_ BitXor xor LShift lshift RShift rshift"
+)
+UNARY = table("USub neg UAdd pos Not not_ Invert invert")
+ORDERS = table("Lt lt LtE le Gt gt GtE ge Eq eq NotEq ne Is is_ IsNot is_not") | {
     ast.In: lambda left, right: left in right,
     ast.NotIn: lambda left, right: left not in right,
 }
@@ -98,24 +87,12 @@ class Expressions(Ways):
         arguments = node.args
         if arguments.vararg or arguments.kwarg:
             raise self.refusal("an open list of parameters", "name each parameter")
-        names = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
-        frame = dict(zip(names, args, strict=False))
-        if (
-            len(args) > len(names)
-            or set(frame) & set(kwargs)
-            or set(kwargs) - {*names, *(a.arg for a in arguments.kwonlyargs)}
-        ):
-            raise RaisedAlike("TypeError")
-        frame.update(kwargs)
-        defaults = [*zip(names[len(names) - len(arguments.defaults) :], arguments.defaults, strict=True)]
-        defaults += [
-            (a.arg, value) for a, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value
-        ]
-        for name, value in defaults:
-            if name not in frame:
-                frame[name] = ast.literal_eval(value)
-        if {*names, *(a.arg for a in arguments.kwonlyargs)} - set(frame):
-            raise RaisedAlike("TypeError")
+        try:
+            bound = signature_of(arguments).bind(*args, **kwargs)
+        except TypeError:
+            raise RaisedAlike("TypeError") from None
+        bound.apply_defaults()
+        frame = dict(bound.arguments)
         frame["(outer)"] = outer
         frame["(locals)"] = frozenset(names_bound(node))
         frame["(others)"] = frozenset(names_given(node))
@@ -166,7 +143,7 @@ class Expressions(Ways):
             case ast.BoolOp(op=op, values=values):
                 return self.joint(isinstance(op, ast.And), values)
             case ast.Compare(left=left, ops=ops, comparators=comparators):
-                return self.comparison(left, ops, comparators)
+                return self.comparison(self.value(left), ops, comparators)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return self.either(self.truth(self.value(test)), lambda: self.value(body), lambda: self.value(orelse))
             case ast.Call():
@@ -228,21 +205,17 @@ class Expressions(Ways):
         if full in ("numpy.random", "numpy.linalg"):
             return Module(full)
         value = getattr({"numpy": np, "math": math, "numpy.linalg": np.linalg}.get(module.name), name, None)
-        return (
-            value
-            if isinstance(value, int | float)
-            else Function(full.replace("math.", "numpy.") if full in SAME_IN_NUMPY else full)
-        )
+        if isinstance(value, int | float):
+            return value
+        return Function(full)
 
     def plain(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """What Python makes of plain values; its exceptions are those of both runs."""
+        if function in GROWING and too_large(function, *args):
+            raise self.refusal("a value that is too large to compute", "give smaller numbers")
         try:
-            if function in GROWING and too_large(function, *args):
-                raise self.refusal("a value that is too large to compute", "give smaller numbers")
             with np.errstate(all="ignore"):
                 return function(*args, **kwargs)
-        except NotShown:
-            raise
         except (MemoryError, RecursionError) as error:
             raise self.refusal(f"a {type(error).__name__}", "give smaller parameters") from None
         except (TypeError, AttributeError) as error:
@@ -256,11 +229,8 @@ class Expressions(Ways):
         """left op right."""
         if type(op) not in BINARY:
             raise self.refusal("this operator", "write the mechanism without it")
-        if (
-            isinstance(left, bool | PairedTruth)
-            and isinstance(right, bool | PairedTruth)
-            and not isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor)
-        ):
+        joins = isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor)
+        if isinstance(left, bool | PairedTruth) and isinstance(right, bool | PairedTruth) and not joins:
             raise self.refusal("arithmetic with two truth values", "numpy's add up otherwise: use int(...)")
         if is_plain(left) and is_plain(right):
             return self.plain(BINARY[type(op)], left, right)
@@ -268,25 +238,14 @@ class Expressions(Ways):
             return type(left)([*left, *right])
         return self.rules.binary(op, left, right)
 
-    def comparison(self, left: ast.expr, ops: list[ast.cmpop], comparators: list[ast.expr]) -> Any:
-        """A chain of comparisons; Python stops at the first that is false."""
-        value = self.value(left)
-        result: Any = True
-        for op, right in zip(ops, comparators, strict=True):
-            before = self.contents() if isinstance(result, PairedTruth) else None
-            other = self.value(right)
-            if before is not None and not self.rules.untouched_contents(before, self.contents()):
-                raise self.refusal("a comparison that changes something", "write it as two")
-            found = self.compared(op, value, other)
-            if (
-                not isinstance(found, PairedTruth | UnknownValue)
-                and not isinstance(found, np.ndarray | KnownArray | Vector)
-                and not found
-            ):
-                return False
-            result = found if result is True else self.rules.both_true(result, found)
-            value = other
-        return result
+    def comparison(self, value: Any, ops: list[ast.cmpop], comparators: list[ast.expr]) -> Any:
+        """A chain of comparisons that begins with a value; Python stops at the first that is false."""
+        other = self.value(comparators[0])
+        found = self.compared(ops[0], value, other)
+        if len(ops) == 1:
+            return found
+        rest = functools.partial(self.comparison, other, ops[1:], comparators[1:])
+        return self.either(self.truth(found), rest, lambda: False)
 
     def compared(self, op: ast.cmpop, left: Any, right: Any) -> Any:
         """left op right."""
@@ -295,12 +254,10 @@ class Expressions(Ways):
         if is_plain(left) and is_plain(right):
             return self.plain(ORDERS[type(op)], left, right)
         if isinstance(op, ast.Is | ast.IsNot) and (left is None or right is None):
-            return (
-                isinstance(op, ast.IsNot)
-                if not isinstance(left if right is None else right, UnknownValue)
-                or isinstance(left if right is None else right, PairedNumber | PairedTruth | Vector)
-                else PairedTruth(is_same([left, right]))
-            )
+            other = left if right is None else right
+            if isinstance(other, UnknownValue) and not isinstance(other, PairedNumber | PairedTruth | Vector):
+                return PairedTruth(is_same(other))
+            return isinstance(op, ast.IsNot)
         return self.rules.compared(op, left, right)
 
     def joint(self, every: bool, values: list[ast.expr]) -> Any:
@@ -535,6 +492,25 @@ def _held(value: Any, values: bool = False, turned: bool = False) -> list[Any]:
     return held[::-1] if turned else held
 
 
+def signature_of(arguments: ast.arguments) -> inspect.Signature:
+    """How a function takes its arguments."""
+    one = inspect.Parameter
+    kinds = (
+        (one.POSITIONAL_ONLY, arguments.posonlyargs),
+        (one.POSITIONAL_OR_KEYWORD, arguments.args),
+        (one.KEYWORD_ONLY, arguments.kwonlyargs),
+    )
+    named = [(each.arg, kind) for kind, several in kinds for each in several]
+    without = len(named) - len(arguments.kwonlyargs) - len(arguments.defaults)
+    defaults = [
+        one.empty if value is None else ast.literal_eval(value)
+        for value in (*[None] * without, *arguments.defaults, *arguments.kw_defaults)
+    ]
+    return inspect.Signature(
+        [one(name, kind, default=value) for (name, kind), value in zip(named, defaults, strict=True)]
+    )
+
+
 def names_bound(function: ast.AST) -> Iterator[str]:
     """The names that a function gives a value: not those of comprehensions and of functions inside it."""
     waiting = list(ast.iter_child_nodes(function))
@@ -598,7 +574,3 @@ def too_large(function: Callable[..., Any], left: Any, right: Any) -> bool:
 
 
 MISSING = object()  # of a name: without a value on some way
-SAME_IN_NUMPY = frozenset(
-    f"math.{name}"
-    for name in ("exp", "log", "sqrt", "floor", "ceil", "log1p", "expm1", "log2", "log10", "tanh", "sin", "cos")
-)

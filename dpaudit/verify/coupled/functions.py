@@ -13,15 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.verify.coupled import arithmetic
 from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.expressions import MISSING, TOTAL
-from dpaudit.verify.coupled.joins import ANY
 from dpaudit.verify.coupled.noise import Rng
 from dpaudit.verify.coupled.numeric import NumberRules
+from dpaudit.verify.coupled.rules import ANY
 from dpaudit.verify.coupled.values import (
     AT_LEAST_0,
-    STILL,
     Axis,
     EntryIndex,
     FreshNoise,
@@ -34,9 +32,9 @@ from dpaudit.verify.coupled.values import (
     Order,
     Own,
     PairedNumber,
+    PairedTruth,
     Record,
     Rest,
-    Several,
     Span,
     UnknownValue,
     Unlisted,
@@ -49,17 +47,12 @@ from dpaudit.verify.coupled.values import (
     is_same,
     number_of,
     parts,
+    words,
 )
 from dpaudit.verify.coupled.ways import OtherKind, RaisedAlike
 
-
-def names(text: str) -> frozenset[str]:
-    """The words of a text."""
-    return frozenset(text.split())
-
-
-ALONG = names("sum mean max min amax amin prod any all argmax argmin cumsum std var median argsort sort")  # an axis
-OF_NUMPY = ALONG | names(
+ALONG = words("sum mean max min amax amin prod any all argmax argmin cumsum std var median argsort sort")  # an axis
+OF_NUMPY = ALONG | words(
     """
     array asarray copy zeros ones full arange linspace zeros_like ones_like eye concatenate stack ravel atleast_1d
     abs absolute sign clip minimum maximum round around rint floor ceil trunc exp expm1 log log1p log2 log10 sqrt square
@@ -67,14 +60,14 @@ OF_NUMPY = ALONG | names(
     diff dot inner outer matmul linalg.norm float64 float32 int64 int32
     """
 )
-OF_MATH = names(
+OF_MATH = words(
     """
     exp log sqrt floor ceil log1p expm1 log2 log10 tanh sin cos fsum isfinite isnan pow fabs trunc hypot erf erfc
     """
 )
 KNOWN: dict[str, tuple[Any, frozenset[str]]] = {"": (builtins, TOTAL), "numpy": (np, OF_NUMPY), "math": (math, OF_MATH)}
-ORDERLESS = names("len sorted min max set frozenset any all bool isinstance")  # of a set
-METHODS = names(  # of plain values
+ORDERLESS = words("len sorted min max set frozenset any all bool isinstance")  # of a set
+METHODS = words(  # of plain values
     """
     append extend insert pop remove index count sort reverse copy clear items keys values get setdefault update
     add discard union intersection
@@ -82,9 +75,9 @@ METHODS = names(  # of plain values
     prod item nonzero lower upper strip split startswith endswith is_integer bit_length conjugate
     """
 )
-CHANGES = names("append extend insert pop add update setdefault reverse clear")  # in place, and followed
-IN_PLACE = CHANGES | names("remove sort discard fill put itemset partition popitem")
-SAME_ARRAY = names("asarray ravel atleast_1d reshape")  # of an array: itself, or a view of it
+CHANGES = words("append extend insert pop add update setdefault reverse clear")  # in place, and followed
+IN_PLACE = CHANGES | words("remove sort discard fill put itemset partition popitem")
+SAME_ARRAY = words("asarray ravel atleast_1d reshape")  # of an array: itself, or a view of it
 TYPES = {"int": int, "float": float, "bool": bool, "numpy.float64": np.float64, "numpy.int64": np.int64}
 ANSWERS = "give a list of answers, or an adjacency of records"
 PARTS: dict[str, Callable[[Any, Any], Any]] = {
@@ -213,8 +206,7 @@ class CallRules(NumberRules):
         if is_known([owner, args, kwargs]) and name not in ("copy", "astype"):
             return self.by_python(self.run.plain(getattr, self.unwrapped(owner), name), args, kwargs)
         if isinstance(owner, Keyed) and name in PARTS:
-            vector, keys = owner.vector, self.indices(owner.vector)
-            assert vector is not None
+            vector, keys = owner.vector, self.places(owner.vector.axis)
             return {"keys": keys, "values": vector}.get(name) or self.each(keys, PARTS[name], vector, fresh=True)
         if isinstance(owner, Record) and name == "get" and args and is_plain(args[0]):
             return replace(owner, path=(*owner.path, args[0]))
@@ -265,7 +257,7 @@ class CallRules(NumberRules):
             return made
         return UnknownValue()
 
-    def of_keys(self, owner: dict[Any, Any], part: Callable[[Any, Any], Any]) -> Vector | Several:
+    def of_keys(self, owner: dict[Any, Any], part: Callable[[Any, Any], Any]) -> Vector:
         """The keys of a dictionary that are the data's, and what they lead to; in the data's order (`ordered` not)."""
         usual, changed, extras = MISSING, [], []
         for key, value in owner.items():
@@ -277,21 +269,20 @@ class CallRules(NumberRules):
                 changed.append(part(key, value))
         if usual is MISSING:
             usual = part(ANY, changed[0] if changed else PairedNumber())
-        first, *more = extras or (None,)
-        axis = Axis(len(changed), keys=True)
-        found = Vector(usual=usual, changed=tuple(changed), extra=first, axis=axis, ordered=not changed)
-        return Several(False, found, tuple(more)) if more else found
+        axis = Axis(len(changed), tuple(second for second, _ in extras), keys=True)
+        more = tuple(each for _, each in extras)
+        return Vector(usual=usual, changed=tuple(changed), extras=more, axis=axis, ordered=not changed)
 
     # --- rules: sizes and places ----------------------------------------------------------------------------------
 
     def _len_of(self, value: Any) -> Any:
         value = value.vector if isinstance(value, Keyed) else value
         match value:
-            case Vector(extra=None):
+            case Vector(extras=()):
                 return self.counted(value.axis, 1, PairedNumber(True, Span(Fraction(1), Fraction(1)), whole=True))
-            case Vector(extra=(second, _)):
-                change = Fraction(1 if second else -1)
-                return PairedNumber(True, AT_LEAST_0, Span(change, change), True, axis=value.axis)
+            case Vector():
+                change = Fraction(sum(1 if second else -1 for second in value.axis.extras))
+                return PairedNumber(False, AT_LEAST_0, Span(change, change), True, axis=value.axis)
             case NormedVector():
                 return PairedNumber(True, AT_LEAST_0, whole=True, axis=value.axis)
             case PairedNumber():
@@ -306,12 +297,7 @@ class CallRules(NumberRules):
 
     def _range_of(self, length: Any) -> Any:
         axis = length.axis if isinstance(length, PairedNumber) else None
-        if axis is None or axis.changed > 1:
-            return NotImplemented
-        extra = None if length.same else (length.moved.low > 0, PairedNumber(whole=True))
-        moved = STILL if extra is None else arithmetic.UNIT
-        index = EntryIndex(True, AT_LEAST_0, moved, True, axis=axis)
-        return Vector(usual=index, changed=(replace(index, of_changed=True),) * axis.changed, extra=extra, axis=axis)
+        return NotImplemented if axis is None else self.places(axis)
 
     def beside_each(self, length: PairedNumber, make: Callable[[], Any]) -> Vector:
         """Something new for each entry that a length counts."""
@@ -329,7 +315,7 @@ class CallRules(NumberRules):
             return [(start + place, each) for place, each in enumerate(found)]
         if not isinstance(found, Vector):
             return NotImplemented
-        indices = self.indices(found)
+        indices = self.places(found.axis)
         if start != 0:
             indices = self.each(indices, lambda index: PairedNumber(index.same, AT_LEAST_0, index.moved, True))
         return self.each(indices, PARTS["items"], found, fresh=True)
@@ -340,7 +326,7 @@ class CallRules(NumberRules):
         if not vectors:
             return list(zip(*found, strict=False)) if all(isinstance(each, list) for each in found) else NotImplemented
         first, in_step = vectors[0], len(vectors) == len(found)
-        if first.extra is not None and not in_step:
+        if first.extras and not in_step:
             return NotImplemented
         columns = [each if isinstance(each, Vector) else self.alongside(each, first) for each in found]
         axis = first.axis if in_step else Axis(len(first.changed))
@@ -376,8 +362,6 @@ class CallRules(NumberRules):
             return NotImplemented
         if isinstance(value, dict) and key is None:
             value = self.of_container(value, "keys", [], {})
-        if isinstance(value, Several) and key is None:
-            return replace(value, vector=replace(value.vector, ordered=True))
         if isinstance(value, Vector) and key is None and value.axis.keys:
             return replace(value, ordered=True)
         entries = self.run.items(value)
@@ -444,7 +428,10 @@ class CallRules(NumberRules):
         def within(low: Any, high: Any, one: Any) -> Any:
             above = self.run.compared(ast.GtE(), one, low)
             last = high is edges.items[-1]  # the last bin has its upper edge
-            return self.both_true(above, self.run.compared(ast.LtE() if last else ast.Lt(), one, high))
+            below = self.run.compared(ast.LtE() if last else ast.Lt(), one, high)
+            if not isinstance(above, PairedTruth) or below is False:
+                return above and below
+            return PairedTruth(above.same and is_same(below))
 
         ends = zip(edges.items, edges.items[1:], strict=False)
         return self.counts(found, [functools.partial(within, *each) for each in ends]), edges

@@ -6,7 +6,9 @@ only the largest is asked for, its noise alone is moved, by the most that the ot
 """
 
 import ast
+import functools
 import math
+import operator
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -45,6 +47,7 @@ ONE = Fraction(1)
 LOOKED_AT = "looked at"
 UNIT = Span(Fraction(0), ONE)
 SPANS = {"geometric": Span(ONE, math.inf), "exponential": AT_LEAST_0, "uniform": UNIT}
+LARGEST = ("laplace", "exponential", "gumbel", "geometric")  # noise by whose largest a choice may be made
 CENTRED = ("laplace", "normal", "gumbel", "geometric", "exponential")
 ARGUMENTS = {  # of numpy's Generator, in their order
     "laplace": ("loc", "scale", "size"),
@@ -125,38 +128,27 @@ class NoiseLedger:
 
     def draw(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """What a method of the generator gives."""
-        args = [self.number_or_same(each) for each in args]
-        kwargs = {key: self.number_or_same(each) for key, each in kwargs.items()}
+        kept = Vector | NormedVector
+        args = [each if isinstance(each, kept) else self.look(each) for each in args]
+        kwargs = {key: each if isinstance(each, kept) else self.look(each) for key, each in kwargs.items()}
         known = dict(zip(ARGUMENTS.get(name, ()), args, strict=False)) | kwargs
         if name == "choice":
             chosen = self.weighted(args, kwargs)
             if chosen is not None:
                 return chosen
-        if name in ("random", "uniform") and set(known) <= {"size"} and known.get("size") is None:
-            return self.made(FreshNoise("uniform", ONE, self.run.line))
-        if (
-            name == "random"
-            and set(known) == {"size"}
-            and isinstance(known["size"], PairedNumber)
-            and known["size"].axis is not None
-        ):
-            return self.run.rules.beside_each(
-                known["size"], lambda: self.made(FreshNoise("uniform", ONE, self.run.line))
-            )
+        if name in ("random", "uniform") and set(known) <= {"size"}:
+            size = known.get("size")
+            if size is None:
+                return self.made(FreshNoise("uniform", ONE, self.run.line))
+            if isinstance(size, PairedNumber) and size.axis is not None:
+                return self.run.rules.beside_each(size, lambda: self.made(FreshNoise("uniform", ONE, self.run.line)))
         law = name.removeprefix("standard_")
         if law in CENTRED:
             return self.noise(law, known)
         if name in FREE and all(map(is_same, [*args, *kwargs.values()])):
-            return UnknownValue() if name != "integers" and name != "binomial" else self.whole(known)
+            whole = name in ("integers", "binomial") and known.get("size") is None
+            return PairedNumber(whole=True) if whole else UnknownValue()
         raise self.run.refusal(f"`{name}` of the generator on what the runs do not share", "draw by public arguments")
-
-    def number_or_same(self, value: Any) -> Any:
-        """An argument of a draw: a noisy one is looked at."""
-        return value if isinstance(value, Vector | NormedVector) else self.look(value)
-
-    def whole(self, known: dict[str, Any]) -> Any:
-        """A whole number that both runs draw."""
-        return UnknownValue() if known.get("size") is not None else PairedNumber(whole=True)
 
     def noise(self, law: str, known: dict[str, Any]) -> Any:
         """Fresh noise, one or many, and around a centre where one is given."""
@@ -215,7 +207,7 @@ class NoiseLedger:
                 continue
             if isinstance(one, NormedVector) and isinstance(op, ast.Add) and one.axis is two.axis is not None:
                 return self.made(Noisy(one, ((ONE, two),)))
-            if len(weights_of(one)) > 1 and isinstance(op, ast.Mult) and two.law == "uniform":
+            if isinstance(op, ast.Mult) and two.law == "uniform" and len(weights_of(one)) > 1:
                 self.used(two, "a share")
                 return self.made(FreshNoise("share", ONE, two.line, count=one))
         if isinstance(op, ast.Mult | ast.Div):
@@ -306,15 +298,17 @@ class NoiseLedger:
 
     def many(self, action: Callable[[], Any]) -> Any:
         """What is done for a usual entry, and so for as many as there are: nothing may be spent on it."""
-        steps = len(self.steps)
+        steps, choices = len(self.steps), len(self.run.script.made)
         self.within += self.single is not None
         try:
             found = action()
         finally:
             self.within -= self.single is not None
+        cure = "give `answers`, how many there are"
         if len(self.steps) > steps:
-            cure = "give `answers`, how many there are"
             raise self.run.refusal("privacy is spent at every entry, and their number is not known", cure)
+        if len(self.run.script.made) > choices:  # another entry may go another way
+            raise self.run.refusal("a decision for every entry, and their number is not known", cure)
         return found
 
     def used(self, drawn: Any, by: Any) -> None:
@@ -359,48 +353,36 @@ class NoiseLedger:
             raise self.run.refusal(
                 "noise on a value that one record may move by any amount", "bound it first, by np.clip say"
             )
-        far = Fraction(far)
+        far, laws = Fraction(far), {law for law, _ in scales}
         if far > 2**40:
             raise self.run.refusal(f"what moves by {float(far):g}", "use a larger unit: numbers may overflow")
-        if all(law == "normal" for law, _ in scales):
+        on = f"noise on what moves by at most {far}"
+        if laws == {"normal"}:
             square = sum(((abs(f) * drawn.scale) ** 2 for f, drawn in terms), Fraction(0))
-            self.pay(f"Gaussian noise on what moves by at most {far}", gaussian=far**2 / square)
+            self.pay(f"Gaussian {on}", gaussian=far**2 / square)
             return
-        laplace = [scale for law, scale in scales if law == "laplace"]
-        if laplace:
-            self.pay(
-                f"Laplace noise of scale {float(max(laplace)):g} on what moves by at most {far}", far / max(laplace)
-            )
+        if "laplace" in laws:
+            most = max(scale for law, scale in scales if law == "laplace")
+            self.pay(f"Laplace {on.replace('noise', f'noise of scale {float(most):g}')}", far / most)
             return
-        if len(terms) == 2 and len(scales) == 1 and terms[0][0] == -terms[1][0]:
-            ((law, scale),) = scales
-            if law == "exponential":
-                self.pay(f"a difference of exponential noise on what moves by at most {far}", far / scale)
-                return
-            if law == "geometric" and abs(terms[0][0]) == 1 and whole:
-                self.pay(f"a difference of geometric noise on what moves by at most {far}", far * minus_log(scale))
-                return
-            if law == "gumbel":
-                self.pay(f"a difference of Gumbel noise on what moves by at most {far}", far / scale)
-                return
-        if {law for law, _ in scales} == {"geometric"} and not whole:
+        if laws == {"geometric"} and not whole:
             raise WholeAnswers(
                 self.run.line, "geometric noise on what may move by a part of 1", "round the value first"
             )
-        ((factor, drawn),) = terms if len(terms) == 1 else ((ONE, terms[0][1]),)
+        (factor, drawn), *others = terms
+        steps = drawn.law != "geometric" or abs(factor) == 1
+        cost = far * rate(factor, drawn)
         away = base.moved.high <= 0 if factor > 0 else base.moved.low >= 0
-        if len(terms) == 1 and drawn.law in ("exponential", "geometric") and away:
-            cost = minus_log(drawn.scale) if drawn.law == "geometric" else 1 / (abs(factor) * drawn.scale)
-            if drawn.law == "exponential" or abs(factor) == 1:
-                words = f"one-sided {drawn.law} noise on what moves away from it by at most {far}"
-                self.steps.append(
-                    (self.run.line, words, Spending(far * cost, squares=math.inf))
-                )  # pure in one direction
-                return
-        words = ", ".join(sorted({law for law, _ in scales}))
-        raise self.run.refusal(
-            f"noise ({words}) that cannot hide how far the value moves", "use Laplace or Gaussian noise"
-        )
+        if steps and len(scales) == 1 and [f for f, _ in others] == [-factor]:
+            self.pay(f"a difference of {drawn.law} {on}", cost)
+        elif steps and not others and drawn.law in ("exponential", "geometric") and away:
+            words = f"one-sided {drawn.law} {on}, away from it"
+            self.steps.append((self.run.line, words, Spending(cost, squares=math.inf)))  # pure in one direction
+        else:
+            words = ", ".join(sorted(laws))
+            raise self.run.refusal(
+                f"noise ({words}) that cannot hide how far the value moves", "use Laplace or Gaussian noise"
+            )
 
     def charge_norms(self, base: NormedVector, term: tuple[Fraction, FreshNoise]) -> None:
         """What noise on each entry of a vector costs."""
@@ -431,39 +413,34 @@ class NoiseLedger:
 
     def largest(self, entries: list[Any], times: int = 1, smallest: bool = False) -> bool:
         """Pays for the place of the largest of noisy entries, so often; False where they are no such entries."""
-        if not entries or not all(isinstance(each, Noisy) and len(terms_of(each) or ()) == 1 for each in entries):
+        terms = [terms_of(each) or () if isinstance(each, Noisy) else () for each in entries]
+        if not entries or any(len(each) != 1 for each in terms):
             return False
-        laws = {(each.terms[0][1].law, each.terms[0][0] * each.terms[0][1].scale) for each in entries}
-        draws = [each.terms[0][1] for each in entries]
-        if len(laws) != 1 or any(drawn.spent is not None or drawn.count is not None for drawn in draws):
+        draws = [drawn for ((_, drawn),) in terms]
+        kinds = {(drawn.law, factor, drawn.scale) for ((factor, drawn),) in terms}
+        if len(kinds) != 1 or any(drawn.spent is not None or drawn.count is not None for drawn in draws):
             return False
-        if len({id(drawn) for drawn in draws}) != len(draws):
+        if len({*map(id, draws)}) != len(draws):
             raise self.run.refusal("one draw of noise for several entries", "draw fresh noise for each")
-        ((law, scale),) = laws
-        if law not in ("laplace", "exponential", "gumbel", "geometric"):
-            return False
-        if law != "laplace" and (scale < 0) is not smallest:
-            return False
+        ((law, factor, _),) = kinds
         bases = [number_of(self.run.rules.numeric(each.base)) for each in entries]
-        spread = self.spread([each for each in bases if each is not None])
-        if law == "geometric":
-            if not all(each is not None and each.whole for each in bases):
-                return False
-            cost = spread * minus_log(draws[0].scale)
-        else:
-            cost = spread / abs(scale)
+        numbers = [each for each in bases if each is not None]
+        if law not in LARGEST or len(numbers) < len(bases) or law != "laplace" and (factor < 0) is not smallest:
+            return False
+        if law == "geometric" and not (abs(factor) == 1 and all(each.whole for each in numbers)):
+            return False
+        spread = self.spread(numbers)
         for drawn in draws:
             self.used(drawn, "a choice")
-        self.pay(f"the place of the largest with {law} noise, of what may gain {spread} on another", times * cost)
+        words = f"the place of the largest with {law} noise, of what may gain {spread} on another"
+        self.pay(words, times * spread * rate(factor, draws[0]))
         return True
 
     def spread(self, numbers: list[PairedNumber]) -> Fraction:
         """By how much one of several numbers may gain on another from the first run to the second."""
         less = {each.less for each in numbers}
         moves = [each.alone if len(less) == 1 and each.less is not None else each.moved for each in numbers]
-        hull = moves[0]
-        for each in moves[1:]:
-            hull |= each
+        hull = functools.reduce(operator.or_, moves)
         if math.isinf(hull.width):
             raise self.run.refusal("a choice by scores that may move by any amount", "bound the scores")
         return Fraction(hull.width)
@@ -498,19 +475,16 @@ class NoiseLedger:
         if weights is None or is_plain(weights):
             return None
         entries = list(parts(weights))
-        if isinstance(weights, Vector) and weights.extra is not None:
-            raise self.run.refusal("a choice among as many as there are records", "choose among public candidates")
-        if not entries or not all(
-            isinstance(each, PairedNumber) and each.log is not None and each.over is not None for each in entries
-        ):
+        over = getattr(entries[0], "over", None) if entries else None
+        summands = sorted(id(each.log) for each in weights_of(over))
+        sums = all(isinstance(each, PairedNumber) and each.log is not None and each.over is over for each in entries)
+        chosen = kwargs.get("size", args[1] if len(args) > 1 else None) is None and is_same(args[0])
+        extras = isinstance(weights, Vector) and weights.extras
+        if over is None or not sums or not chosen or extras or summands != sorted(id(each.log) for each in entries):
             raise self.run.refusal(
-                "a choice by weights that are not exp(score) over their sum", "write p = w / w.sum(), w = np.exp(...)"
+                "a choice by weights that are not exp(score) over their sum",
+                "write p = w / w.sum(), w = np.exp(...), and choose one public candidate",
             )
-        summands = [id(each.log) for each in entries[0].over.summed]
-        if len({id(each.over) for each in entries}) != 1 or sorted(summands) != sorted(id(e.log) for e in entries):
-            raise self.run.refusal("weights over different sums", "divide all by the sum of all")
-        if kwargs.get("size", args[1] if len(args) > 1 else None) is not None or not is_same(args[0]):
-            raise self.run.refusal("such a choice by weights", "choose one public candidate at a time")
         self.pay_for_choice([each.log for each in entries])
         return UnknownValue()
 
@@ -536,7 +510,9 @@ def is_settled(value: Any) -> bool:
     return not isinstance(value, Noisy | FreshNoise) and all(map(is_settled, parts(value)))
 
 
-def minus_log(ratio: Fraction) -> Fraction:
-    """-ln of a ratio below 1, rounded up."""
+def rate(factor: Fraction, drawn: FreshNoise) -> Fraction:
+    """How fast the log of the density of factor times a draw falls, rounded up: that of a step, for whole ones."""
+    if drawn.law != "geometric":
+        return 1 / (abs(factor) * drawn.scale)
     with flint().ctx.workprec(BITS):
-        return Fraction(of_ball(-ball(ratio).log()).upper)
+        return Fraction(of_ball(-ball(drawn.scale).log()).upper)

@@ -56,7 +56,6 @@ OF_NUMBER: dict[str, Callable[[PairedNumber], PairedNumber]] = {
     "trunc": functools.partial(arithmetic.whole_steps, to_zero=True),
     "square": functools.partial(arithmetic.power, exponent=2),
 }
-INCREASING: dict[str, Callable[[float], float]] = {"exp": math.exp, "sqrt": math.sqrt, "log": math.log}
 ALIKE = {  # names of one rule
     "absolute": "abs",
     "fabs": "abs",
@@ -90,7 +89,7 @@ class NumberRules(ValueRules):
         """A call with something unknown in it."""
         name = ALIKE.get(name, name)
         found: Any = NotImplemented
-        if name in OF_NUMBER or name in INCREASING:
+        if name in OF_NUMBER or name == "exp":
             found = self.of_number(name, *args) if len(args) == 1 and not kwargs else NotImplemented
         else:
             rule, *first = VARIANTS.get(name, (name,))
@@ -116,26 +115,15 @@ class NumberRules(ValueRules):
         """A function of one number, entry by entry on arrays."""
         if isinstance(value, ARRAYS | list | tuple):
             return self.elementwise(lambda one, _: self.by_rule(name, [one], {}), value, 0)
-        if isinstance(value, Replaced):
-            return self.both(lambda one: self.by_rule(name, [one], {}), value)
         number = self.number(value)
         if number is None:
             return NotImplemented
-        if name in INCREASING:
-            return self.increasing(name, number)
-        found = OF_NUMBER[name](number)
-        return replace(found, size_of=value) if name == "abs" and isinstance(value, Record) else found
-
-    def increasing(self, name: str, number: PairedNumber) -> Any:
-        """exp, sqrt or log of a number; what may raise must do so in both runs."""
-        known, low = number.same and self.single is None, number.span.low
         if name == "exp":
-            if number.span.high > 700 and not known:
+            if number.span.high > 700 and not (number.same and self.single is None):
                 raise self.run.refusal("exp of what may overflow", "subtract the largest first")
             return replace(arithmetic.monotone(number, math.exp), log=number)
-        if low < 0 or name == "log" and low == 0:
-            return UnknownValue() if known else self.refused(name)
-        return arithmetic.monotone(number, INCREASING[name], 1 / Fraction(low) if name == "log" else math.inf)
+        found = OF_NUMBER[name](number)
+        return replace(found, size_of=value) if name == "abs" and isinstance(value, Record) else found
 
     def _int_of(self, value: Any) -> Any:
         terms = terms_of(value)
@@ -157,9 +145,8 @@ class NumberRules(ValueRules):
 
     def _either_of(self, pick: Any, one: Any, two: Any) -> Any:
         """The smaller or the larger of two, entry by entry where one is an array."""
-        if isinstance(one, ARRAYS | Replaced) or isinstance(two, ARRAYS | Replaced):
-            several = self.elementwise if isinstance(one, ARRAYS) or isinstance(two, ARRAYS) else self.both
-            return several(functools.partial(self._either_of, pick), one, two)
+        if isinstance(one, ARRAYS) or isinstance(two, ARRAYS):
+            return self.elementwise(functools.partial(self._either_of, pick), one, two)
         for norm, other in ((one, two), (two, one)):
             if isinstance(norm, Norm) and is_number(other):
                 if (pick is max) is norm.inverse:
@@ -237,9 +224,8 @@ class NumberRules(ValueRules):
         first, extra = numbers[0], numbers[1 + len(vector.changed) :]
         low = Fraction(0) if all(each.span.low >= 0 for each in numbers) else -math.inf
         high = Fraction(0) if all(each.span.high <= 0 for each in numbers) else math.inf
-        second = vector.extra is not None and vector.extra[0]
         moves = [each.moved for each in numbers[1 : 1 + len(vector.changed)]]
-        moves += [each.span if second else -each.span for each in extra]
+        moves += [each.span if second else -each.span for second, each in zip(vector.axis.extras, extra, strict=True)]
         moved = functools.reduce(operator.add, moves, STILL) if first.moved == STILL else ALL
         summed = numbers if not extra and all(map(is_power, numbers)) else ()
         same, whole = not extra and all(each.same for each in numbers), all(each.whole for each in numbers)
@@ -282,7 +268,7 @@ class NumberRules(ValueRules):
             found = functools.reduce(functools.partial(self._either_of, pick), entries)
             top = type(found) is PairedNumber and pick is max and len(values) == 1 < len(entries)
             return replace(found, top=tuple(entries)) if top else found
-        if not isinstance(entries, Vector) or entries.extra is not None:
+        if not isinstance(entries, Vector) or entries.extras:
             return NotImplemented
         numbers = [self.many(lambda: self.number(entries.usual)), *map(self.number, entries.changed)]
         if None in numbers:
@@ -310,7 +296,7 @@ class NumberRules(ValueRules):
     def keyed(self, entries: Any, key: Any = None) -> list[Any] | None:
         """What a key function makes of each entry, of a list or a vector; None where one run has more of them."""
         clock = self.clock
-        if not isinstance(entries, list | Vector) or isinstance(entries, Vector) and entries.extra is not None:
+        if not isinstance(entries, list | Vector) or isinstance(entries, Vector) and entries.extras:
             return None
         items = list(parts(entries))
         if key is None:
@@ -405,6 +391,8 @@ class NumberRules(ValueRules):
         """A vector over a bound of its norm is no longer than that says."""
         for norm, other in ((right, left), (left, right)):
             if isinstance(norm, Norm) and other is norm.of and norm.column and norm.kept:
+                if isinstance(other, Record):
+                    self.numbers.add((*other.path, ".row"))
                 if isinstance(op, ast.Mult) and norm.inverse:
                     return NormedVector(True, within(norm.factor), self.rows)
                 if isinstance(op, ast.Div) and not norm.inverse and norm is right:

@@ -20,7 +20,6 @@ from dpaudit.verify.coupled.values import (
     ALL,
     AT_LEAST_0,
     CLOCK,
-    STILL,
     AnyRow,
     Axis,
     FreshNoise,
@@ -127,12 +126,8 @@ class OperatorRules(NoiseLedger):
         left, right = self.look(left), self.look(right)
         if isinstance(left, NormedVector) or isinstance(right, NormedVector):
             return self.of_block(op, left, right)
-        if isinstance(left, list | tuple | str) or isinstance(right, list | tuple | str):
-            if isinstance(op, ast.Mult) and isinstance(left, list) and isinstance(right, int):
-                return left * right
-            if is_same(left) and is_same(right):
-                return UnknownValue()
-            raise self.run.refusal("an operation on containers of data", "use numbers")
+        if isinstance(op, ast.Mult) and isinstance(left, list) and isinstance(right, int):
+            return left * right
         if isinstance(left, Keyed) or isinstance(right, Keyed):
             raise OtherKind(self.run.line, "arithmetic with a mapping", "use its values")
         one, two = self.number(left), self.number(right)
@@ -149,20 +144,6 @@ class OperatorRules(NoiseLedger):
         scaled = self.of_lengths(op, one, two)
         if scaled is not None:
             return scaled
-        if (
-            one.same
-            and two.same
-            and not (one.start or two.start)
-            and self.single is None
-            and not (isinstance(op, ast.Add | ast.Sub | ast.Mult))
-        ):
-            return (
-                self.quotient(op, one, two)
-                if isinstance(op, ast.Div)
-                else PairedNumber(whole=one.whole and two.whole and not isinstance(op, ast.Pow))
-            )
-        if isinstance(op, ast.MatMult):
-            raise self.run.refusal("a product of vectors of data", "use norms and sums")
         if type(op) in arithmetic.OPERATIONS and not isinstance(op, ast.Div):
             found = arithmetic.OPERATIONS[type(op)](one, two)
             ours, theirs = weights_of(one), weights_of(two)
@@ -228,12 +209,10 @@ class OperatorRules(NoiseLedger):
                     ) from None
             case ast.FloorDiv() if two.span.width == 0 and two.span.low != 0:
                 return arithmetic.whole_steps(arithmetic.divide(one, two))
-            case ast.Mod() if two.span.width == 0 and two.span.low > 0:
-                return PairedNumber(
-                    one.same, Span(Fraction(0), two.span.high), STILL if one.same else ALL, one.whole and two.whole
-                )
             case ast.Pow() if two.span.width == 0 and two.whole and 0 <= two.span.low <= 8:
                 return arithmetic.power(one, int(two.span.low))
+        if one.same and two.same and self.single is None:
+            return PairedNumber(whole=one.whole and two.whole and not isinstance(op, ast.Pow))
         raise self.run.refusal("this operation on data without noise", "use + - * and / by public numbers")
 
     def of_block(self, op: ast.operator, left: Any, right: Any) -> Any:
@@ -366,7 +345,7 @@ class OperatorRules(NoiseLedger):
     def each(self, vector: Vector, function: Callable[..., Any], *others: Vector, **more: Any) -> Vector:
         """The vector of what a function makes of each entry, and of those of other vectors in step with it."""
         every = (vector, *others)
-        if len({(id(each.axis), len(each.changed), each.extra is None) for each in every}) > 1:
+        if any(each.axis is not vector.axis for each in others):
             raise self.run.refusal("two vectors that need not be in step", "take both from one dataset")
 
         def made(*entries: Any) -> Any:
@@ -379,11 +358,11 @@ class OperatorRules(NoiseLedger):
 
         usual = self.many(lambda: self.of_any_row(made, *(each.usual for each in every)))
         changed = tuple(self.both(made, *entries) for entries in zip(*(each.changed for each in every), strict=True))
-        extra = vector.extra
-        if extra is not None:
-            alone = [each.extra[1] for each in every if each.extra is not None]
-            extra = extra[0], self.alone(extra[0], lambda: function(*alone))
-        return replace(vector, usual=usual, changed=changed, extra=extra, **more)
+        extras = tuple(
+            self.alone(second, functools.partial(function, *entries))
+            for second, *entries in zip(vector.axis.extras, *(each.extras for each in every), strict=True)
+        )
+        return replace(vector, usual=usual, changed=changed, extras=extras, **more)
 
     def of_any_row(self, function: Callable[..., Any], *entries: Any) -> Any:
         """A function of entries; of the rows of a user what it may be for any."""
@@ -431,30 +410,20 @@ class OperatorRules(NoiseLedger):
             raise self.run.refusal("a user who is compared with a public name", "treat all users alike")
         if is_plain(left) and is_plain(right):
             return self.run.plain(ORDERS[type(op)], left, right)
-        for one, two, swapped in ((left, right, False), (right, left, True)):
-            if isinstance(one, PairedNumber) and one.size_of is not None and is_number(two) and type(op) in SIZES:
-                strict, inside = SIZES[type(op)] if not swapped else SIZES[OPPOSITE[type(op)]]
-                ends = (ast.Lt(), ast.Gt()) if strict else (ast.LtE(), ast.GtE())
-                found = [
-                    self.of_record(each, one.size_of, end, False) for each, end in zip(ends, (two, -two), strict=True)
-                ]
-                if not any(isinstance(each, PairedTruth) for each in found):
-                    return all(found) is inside
-            if isinstance(one, Record) and is_plain(two):
-                return self.of_record(op, one, two, swapped)
+        if isinstance(right, Record) or getattr(right, "size_of", None) is not None:
+            op, left, right = OPPOSITE.get(type(op), type(op))(), right, left
+        if isinstance(left, PairedNumber) and left.size_of is not None and is_number(right) and type(op) in SIZES:
+            strict, inside = SIZES[type(op)]
+            ends = (ast.Lt(), ast.Gt()) if strict else (ast.LtE(), ast.GtE())
+            sides = [self.of_record(each, left.size_of, end) for each, end in zip(ends, (right, -right), strict=True)]
+            if not any(isinstance(each, PairedTruth) for each in sides):
+                return all(sides) is inside
+        if isinstance(left, Record) and is_plain(right):
+            return self.of_record(op, left, right)
         left, right = self.look(left), self.look(right)
         one, two = self.number(left), self.number(right)
         if one is not None and two is not None and not isinstance(op, ast.Is | ast.IsNot):
-            found = arithmetic.compare(op, one, two)
-            return self.decided(found) if isinstance(found, PairedTruth) else found
-        unknown, plain = (right, left) if is_plain(left) else (left, right)
-        if (
-            isinstance(op, ast.Eq | ast.NotEq)
-            and type(unknown) is PairedNumber
-            and not is_number(plain)
-            and is_plain(plain)
-        ):
-            return isinstance(op, ast.NotEq)
+            return self.decided(arithmetic.compare(op, one, two))
         return self.decided(PairedTruth(is_same(left) and is_same(right)))
 
     @staticmethod
@@ -465,14 +434,8 @@ class OperatorRules(NoiseLedger):
 
     def by_chance(self, op: ast.cmpop, left: Any, right: Any) -> Any:
         """What noise decides for an entry that one run alone has: a coin, or nearly always no."""
-        if (
-            isinstance(left, FreshNoise)
-            and left.law == "uniform"
-            and left.spent is None
-            and not self.within
-            and is_number(right)
-            and isinstance(op, ast.Lt | ast.LtE)
-        ):
+        uniform = isinstance(left, FreshNoise) and left.law == "uniform" and left.spent is None and not self.within
+        if uniform and is_number(right) and isinstance(op, ast.Lt | ast.LtE):
             self.look(left)
             return PairedTruth(chance=max(Fraction(0), min(Fraction(1), fraction_of(right))))
         if isinstance(op, ast.Lt | ast.LtE):
@@ -485,14 +448,14 @@ class OperatorRules(NoiseLedger):
                 return False
         return None
 
-    def decided(self, found: PairedTruth) -> PairedTruth:
+    def decided(self, found: bool | PairedTruth) -> bool | PairedTruth:
         """A decision of one run alone is its own."""
-        return PairedTruth() if self.single is not None else found
+        return PairedTruth() if self.single is not None and isinstance(found, PairedTruth) else found
 
-    def of_record(self, op: ast.cmpop, record: Record, value: Any, swapped: bool) -> Any:
+    def of_record(self, op: ast.cmpop, record: Record, value: Any) -> Any:
         """A part of a record compared with a public value."""
         if isinstance(value, float | np.floating) and math.isinf(value):
-            return self.run.plain(ORDERS[type(op)], *((value, 0) if swapped else (0, value)))
+            return self.run.plain(ORDERS[type(op)], 0, value)
         if record.region is None:
             return PairedTruth()
         if (
@@ -505,8 +468,7 @@ class OperatorRules(NoiseLedger):
         if place is None:
             raise Split(record.path, value)
         if place.exactly:
-            pair = (value, place.value) if swapped else (place.value, value)
-            return self.run.plain(ORDERS[type(op)], *pair)
+            return self.run.plain(ORDERS[type(op)], place.value, value)
         if isinstance(op, ast.Eq | ast.NotEq):
             if value not in place.value:
                 raise Split(record.path, value)
@@ -518,9 +480,7 @@ class OperatorRules(NoiseLedger):
         value = Fraction(float(value))  # type: ignore[arg-type]
         if place.span.low < value < place.span.high:
             raise Split(record.path, value)
-        below = place.span.high <= value
-        smaller = isinstance(op, ast.Lt | ast.LtE)
-        return (below is smaller) is not swapped
+        return (place.span.high <= value) is isinstance(op, ast.Lt | ast.LtE)
 
     def inside(self, value: Any, container: Any) -> Any:
         """value in container."""
@@ -533,9 +493,8 @@ class OperatorRules(NoiseLedger):
         ):
             raise self.run.refusal("whether the data have this key", "compare records with it")
         found: Any = False
-        for each in (
-            list(container) if isinstance(container, list | tuple | set | dict) else self.run.known_items(container)
-        ):
+        held = isinstance(container, list | tuple | set | dict)
+        for each in [*container] if held else self.run.known_items(container):
             one = self.run.compared(ast.Eq(), value, each)
             if isinstance(one, PairedTruth):
                 found = one if found is False or not one.same else found
@@ -554,22 +513,9 @@ class OperatorRules(NoiseLedger):
             case PairedTruth():
                 return value
             case PairedNumber():
-                found = arithmetic.compare(ast.NotEq(), value, number_of(0))  # type: ignore[arg-type]
-                return self.decided(found) if isinstance(found, PairedTruth) else found
-            case KnownArray() if len(value.items) == 1:
-                return self.run.truth(value.items[0])
-            case KnownArray() if value.items:
-                raise RaisedAlike("ValueError")
+                return self.decided(arithmetic.compare(ast.NotEq(), value, number_of(0)))  # type: ignore[arg-type]
             case KnownArray():
-                raise self.run.refusal("the truth of an empty array", "ask for its length")
+                raise self.run.refusal("the truth of an array", "ask for its length or an entry")
             case list() | dict() | tuple() if not any(isinstance(each, Rest) for each in parts(value)):
                 return bool(value)
         return self.decided(PairedTruth(is_same(value)))
-
-    def both_true(self, one: Any, two: Any) -> Any:
-        """A chain of two comparisons."""
-        if one is False or two is False:
-            return False
-        if isinstance(one, PairedTruth) and isinstance(two, PairedTruth):
-            return PairedTruth(one.same and two.same)
-        return one if isinstance(one, PairedTruth | UnknownValue) else two

@@ -1,4 +1,4 @@
-"""Lists, dictionaries, arrays and vectors: what is in them, and what is put into them."""
+"""Lists, dictionaries, arrays and vectors: what is in them, what is put into them, and what either of two may be."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.verify.coupled.joins import ANY, JoinRules
+from dpaudit.verify.coupled.expressions import MISSING
+from dpaudit.verify.coupled.noise import Rng
+from dpaudit.verify.coupled.operators import OperatorRules
 from dpaudit.verify.coupled.values import (
-    STILL,
+    ALL,
+    AT_LEAST_0,
     Axis,
     EntryIndex,
     FreshNoise,
+    Function,
     Keyed,
     KnownArray,
     Noisy,
@@ -28,9 +32,7 @@ from dpaudit.verify.coupled.values import (
     PairedNumber,
     PairedTruth,
     Record,
-    Replaced,
     Rest,
-    Several,
     Span,
     UnknownValue,
     Unlisted,
@@ -41,12 +43,13 @@ from dpaudit.verify.coupled.values import (
     is_same,
     number_of,
 )
-from dpaudit.verify.coupled.ways import OtherKind, RaisedAlike
+from dpaudit.verify.coupled.ways import Contents, NotShown, OtherKind
 
 MOST_PLACES = 1_000  # of an index that may be one of several
+ANY = Rest()  # a key that stands for any number of public ones
 
 
-class ValueRules(JoinRules):
+class ValueRules(OperatorRules):
     """What Python does with values that are unknown, as far as it is known."""
 
     def items(self, value: Any) -> Any:
@@ -55,14 +58,14 @@ class ValueRules(JoinRules):
             case KnownArray():
                 return list(value.items)
             case Keyed():
-                return self.indices(value.vector)
+                return self.places(value.vector.axis)
             case Order():
                 raise self.run.refusal("a loop over an order", "take the first or the last k of it")
             case UserRows():
                 raise self.run.refusal(
                     "rows of users in any order", "go over them by one loop that counts the rows of each user"
                 )
-            case Vector(ordered=False) | Several(vector=Vector(ordered=False)):
+            case Vector(ordered=False):
                 raise self.run.refusal("keys in the order of the data", "go over sorted(...) of them")
             case Vector():
                 return value
@@ -74,38 +77,25 @@ class ValueRules(JoinRules):
                 raise self.run.refusal("a loop over the parts of one record", "name the parts")
         return self.look(value)
 
-    def indices(self, vector: Any) -> Vector:
-        """The places of a vector's entries."""
-        still = vector.extra is None
-        index = EntryIndex(
-            True,
-            Span(Fraction(0), math.inf),
-            STILL if still else Span(Fraction(-1), Fraction(1)),
-            True,
-            axis=vector.axis,
-        )
-        changed = tuple(replace(index, of_changed=True) for _ in vector.changed)
-        return Vector(
-            usual=index,
-            changed=changed,
-            extra=vector.extra and (vector.extra[0], PairedNumber(whole=True)),
-            axis=vector.axis,
-        )
+    @staticmethod
+    def places(axis: Axis) -> Vector:
+        """The places of the entries along an axis: extras come between the others anywhere."""
+        extras = Fraction(len(axis.extras))
+        index = EntryIndex(True, AT_LEAST_0, Span(-extras, extras), True, axis=axis)
+        changed = tuple(replace(index, of_changed=place) for place in range(axis.changed))
+        more = tuple(PairedNumber(whole=True) for _ in axis.extras)
+        return Vector(usual=index, changed=changed, extras=more, axis=axis)
 
     def unpacked(self, value: Any, number: int) -> list[Any]:
         """The parts of an unknown value that is assigned to several names."""
         if isinstance(value, Record):
             return [replace(value, path=(*value.path, place)) for place in range(number)]
-        if isinstance(value, Replaced):
-            return list(self.both(lambda one: tuple(self.unpacked(one, number)), value))
         if not isinstance(value, Vector) and value.same:
             return [UnknownValue() for _ in range(number)]
         raise self.run.refusal("data in several names", "read them by their index")
 
     def entry(self, owner: Any, index: Any) -> Any:
         """owner[index]."""
-        if isinstance(owner, Replaced):
-            return self.both(lambda one: self.entry(one, index), owner)
         if isinstance(owner, Noisy):
             owner = self.look(owner)
         if isinstance(owner, Record) and is_plain(index):
@@ -121,17 +111,19 @@ class ValueRules(JoinRules):
                     raise self.run.refusal("an array at a truth value", "write its place")
                 owner.shared |= isinstance(index, slice)
                 return KnownArray(found, True, owner.kind) if isinstance(index, slice) else found
-            if isinstance(index, KnownArray) and is_plain(index.items):
-                return KnownArray(
-                    [self.entry(owner, each) for each in np.flatnonzero(index.items)]
-                    if all(isinstance(i, bool | np.bool_) for i in index.items)
-                    else [self.entry(owner, each) for each in index.items]
-                )
             owner = owner.items
         if isinstance(owner, dict) and isinstance(index, Rest) and index in owner:
             return owner[index]
-        if isinstance(owner, dict | list | tuple) and isinstance(index, Record | PairedNumber | Replaced):
-            return self.chosen_entry(owner, index)
+        if isinstance(owner, list | tuple) and isinstance(index, PairedNumber):
+            kept = any(isinstance(each, list | dict | set | KnownArray | tuple) for each in owner)
+            if index.same and self.single is None and is_same(owner) and not kept:
+                return UnknownValue() if not owner else functools.reduce(self.join, owner)
+            return owner[self.one_of(index, len(owner))]
+        if isinstance(owner, dict) and isinstance(index, Record) and index.region is not None:
+            key = self.key(owner, index)
+            if key in owner:
+                return owner[key]
+            raise self.run.refusal("a key of the record that the dictionary does not have", "check it with `in` first")
         if is_same(self.look(owner)) and is_same(self.look(index)) and not holds(owner):
             return UnknownValue()
         raise self.run.refusal("an entry of data", "read it by a public index")
@@ -139,16 +131,16 @@ class ValueRules(JoinRules):
     def of_vector(self, vector: Vector, index: Any) -> Any:
         """An entry, or some, of a vector."""
         if isinstance(index, EntryIndex) and index.axis is vector.axis:
-            return vector.changed[0] if index.of_changed and vector.changed else vector.usual
+            return vector.usual if index.of_changed is None else vector.changed[index.of_changed]
         if vector.same and is_same(index) and not holds((vector.usual, *vector.changed)):
             return UnknownValue()
         if isinstance(index, Vector) and index.axis is vector.axis:
             return self.selected(vector, index)
-        if isinstance(index, UnknownValue) and index.same and not isinstance(index, Vector) and vector.extra is None:
+        if isinstance(index, UnknownValue) and index.same and not isinstance(index, Vector) and not vector.extras:
             numbers = [self.many(lambda: self.number(vector.usual)), *map(self.number, vector.changed)]
             if None not in numbers:  # both runs take the same place
                 return functools.reduce(self.join, [replace(each) for each in numbers])
-        if isinstance(index, slice) and vector.extra is None and is_plain(index):
+        if isinstance(index, slice) and not vector.extras and len(vector.changed) < 2 and is_plain(index):
             changed = vector.changed if vector.changed and self.in_slice(vector.axis, index) else ()
             return Vector(usual=vector.usual, changed=changed, axis=Axis(len(changed)), array=vector.array)
         raise Listed()
@@ -167,14 +159,13 @@ class ValueRules(JoinRules):
 
     def selected(self, vector: Vector, mask: Vector) -> Vector:
         """The entries of a vector where a mask is true."""
-        extra = vector.extra
-        if extra is not None:
-            keep = mask.extra[1] if mask.extra else False
-            extra = extra if self.taken(keep) else None
+        every = zip(vector.axis.extras, vector.extras, mask.extras, strict=True)
+        extras = [(second, one) for second, one, keep in every if self.taken(keep)]
         if any(not isinstance(each, bool) for each in mask.changed):
             raise self.run.refusal("a selection by data without noise", "select by public values")
         changed = tuple(one for one, keep in zip(vector.changed, mask.changed, strict=True) if keep)
-        return replace(vector, changed=changed, extra=extra, axis=Axis(len(changed)), array=True)
+        axis = Axis(len(changed), tuple(second for second, _ in extras))
+        return replace(vector, changed=changed, extras=tuple(one for _, one in extras), axis=axis, array=True)
 
     def taken(self, condition: Any) -> bool:
         """Whether the entry that one run has takes part: where a coin says so, with its chance."""
@@ -186,22 +177,6 @@ class ValueRules(JoinRules):
                 return bool(self.facts["takes part"])
             return not self.run.choose()
         return bool(condition)
-
-    def chosen_entry(self, owner: Any, index: Any) -> Any:
-        """An entry by an index that may be one of several: what any of them is."""
-        if isinstance(owner, list | tuple) and isinstance(index, PairedNumber):
-            kept = any(isinstance(each, list | dict | set | KnownArray | tuple) for each in owner)
-            if index.same and self.single is None and is_same(owner) and not kept:
-                return UnknownValue() if not owner else functools.reduce(self.join, owner)
-            return owner[self.one_of(index, len(owner))]
-        if isinstance(index, Record) and index.region is not None and isinstance(owner, dict):
-            key = self.key(owner, index)
-            if key in owner:
-                return owner[key]
-            raise self.run.refusal("a key of the record that the dictionary does not have", "check it with `in` first")
-        if is_same(owner) and is_same(index) and not holds(owner):
-            return UnknownValue()
-        raise self.run.refusal("an entry chosen by data", "choose by public or noisy values")
 
     @staticmethod
     def others(owner: Any) -> list[Any]:
@@ -285,14 +260,10 @@ class ValueRules(JoinRules):
         self.run.check_alone(owner)
         if isinstance(owner, KnownArray):
             value = self.fitting(owner, value)
-        if isinstance(owner, KnownArray) and not owner.shared and isinstance(index, int | np.integer):
-            try:
-                owner.items[index] = value
-            except IndexError:
-                raise RaisedAlike("IndexError") from None
-            return
-        if isinstance(owner, KnownArray) and not owner.shared:
-            owner = owner.items
+            if not owner.shared and isinstance(index, int | np.integer):
+                self.run.store(owner.items, index, value)
+                return
+            owner = owner if owner.shared else owner.items
         if (
             isinstance(owner, list)
             and isinstance(index, PairedNumber)
@@ -323,6 +294,163 @@ class ValueRules(JoinRules):
         if array.kind in ("i", "") and number is not None and number.whole:
             return np.int64(value) if array.kind == "i" and isinstance(value, int | np.generic) else number
         raise self.run.refusal("an array that may not hold such a value", "make it one of doubles, by np.zeros say")
+
+    # --- joins of what both runs have come to on several ways -------------------------------------------------------
+
+    def join(self, one: Any, two: Any, seen: dict[Any, Any] | None = None) -> Any:
+        """What both may be: both runs have the one, or both the other."""
+        seen = {} if seen is None else seen
+        if one is two:
+            return one
+        if one is MISSING or two is MISSING:
+            return MISSING
+        arrays = isinstance(one, NormedVector | KnownArray) and isinstance(two, NormedVector | KnownArray)
+        if arrays and (isinstance(one, NormedVector) or isinstance(two, NormedVector)):
+            key = id(one), id(two)
+            seen[key] = seen.get(key) or self.lifted(self.join, one, two)
+            return seen[key]
+        if unchanged(one, two):
+            return one
+        if isinstance(one, list | dict | KnownArray) or isinstance(two, list | dict | KnownArray):
+            raise self.run.refusal("one of two containers", "give it one name on every way")
+        if isinstance(one, tuple) and isinstance(two, tuple) and len(one) == len(two):
+            return tuple(self.join(a, b, seen) for a, b in zip(one, two, strict=True))
+        one, two = self.look(one), self.look(two)
+        if isinstance(one, bool | PairedTruth) and isinstance(two, bool | PairedTruth):
+            return self.decided(PairedTruth(is_same(one) and is_same(two)))
+        a, b = number_of(one), number_of(two)
+        if a is not None and b is not None and not isinstance(one, bool) and not isinstance(two, bool):
+            start = a.start if a.start is b.start else None
+            return PairedNumber(
+                a.same and b.same, a.span | b.span, a.moved | b.moved, a.whole and b.whole, start, a.offset | b.offset
+            )
+        if isinstance(one, Function | type(None) | Rng) and one == two:
+            return one
+        if is_same(one) and is_same(two) and not holds((one, two)):
+            return Unlisted() if isinstance(one, Unlisted) and isinstance(two, Unlisted) else UnknownValue()
+        raise self.run.refusal("values of different kinds on different ways", "give it one kind of value")
+
+    def join_contents(self, container: Any, one: Any, two: Any, seen: dict[Any, Any]) -> Any:
+        """What a container may hold where it may hold one thing or the other."""
+        if container is self.facts:
+            failing = {"failing": max(each.get("failing", Fraction(0)) for each in (one, two))}
+            if {**one, **failing} != {**two, **failing}:
+                raise self.run.refusal("what is found out of a record on some ways alone", "decide less by noise")
+            return {**one, **failing}
+        if isinstance(one, dict):
+            frame = "(locals)" in one or "(locals)" in two
+            if not frame and one.keys() != two.keys():
+                both = [*one.values(), *two.values()]
+                if not is_same(self.look(both)) or not is_same([*one, *two]):
+                    raise self.run.refusal("keys that are not on every way", "use public keys")
+                return {ANY: functools.reduce(self.join, both)}
+            return {
+                name: self._joined(one.get(name, MISSING), two.get(name, MISSING), seen, frame)
+                for name in {**one, **two}
+            }
+        if isinstance(one, set):
+            if one == two:
+                return one
+            raise self.run.refusal("a set that is not the same on every way", "use a list")
+        if len(one) == len(two) and not any(isinstance(each, Rest) for each in (*one, *two)):
+            return [self._joined(a, b, seen, False) for a, b in zip(one, two, strict=True)]
+        if isinstance(container, KnownArray) or not is_same(self.look([*one, *two])):
+            raise self.run.refusal("lists of different length on different ways", "give out public or noisy values")
+        return [Rest()]
+
+    def _joined(self, one: Any, two: Any, seen: dict[Any, Any], frame: bool) -> Any:
+        try:
+            return self.join(one, two, seen)
+        except NotShown:
+            if frame:  # a name that is not used any more costs nothing; one that is, is refused where it is used
+                return UnknownValue(False)
+            raise
+
+    def widened(self, before: Contents, after: Contents) -> Contents:
+        """What is known after any number of further turns: what still grows may be anything."""
+
+        def wide(old: Any, new: Any) -> Any:
+            if isinstance(new, NormedVector):
+                return replace(new, number=wide(getattr(old, "number", new.number), new.number))
+            if isinstance(new, PairedNumber) and not self.alike(old, new):
+                was = number_of(old)
+                if was is None:
+                    return new
+                low = new.span.low if new.span.low >= was.span.low else -math.inf
+                high = new.span.high if new.span.high <= was.span.high else math.inf
+                moved = new.moved if self.alike_spans(was.moved, new.moved) else ALL
+                offset = new.offset if self.alike_spans(was.offset, new.offset) else ALL
+                return PairedNumber(new.same, Span(low, high), moved, new.whole, new.start, offset)
+            return new
+
+        result: Contents = {}
+        for key, (container, held) in after.items():
+            old = before.get(key, (None, None))[1]
+            if isinstance(held, dict) and isinstance(old, dict):
+                held = {name: wide(old.get(name, MISSING), value) for name, value in held.items()}
+            elif isinstance(held, list) and isinstance(old, list) and len(old) == len(held):
+                held = [wide(one, two) for one, two in zip(old, held, strict=True)]
+            result[key] = container, held
+        return result
+
+    @staticmethod
+    def alike_spans(one: Span, two: Span) -> bool:
+        """Whether the second says no more."""
+        return one.low <= two.low and two.high <= one.high
+
+    @staticmethod
+    def alike(one: Any, two: Any) -> bool:
+        """Whether the same is known of two values."""
+        return one is two or bool(known_of(one) == known_of(two))
+
+    def alike_contents(self, before: Contents, after: Contents, alike: Any = None) -> bool:
+        """Whether everything that was there before holds what it held, as far as it is known."""
+        alike = alike or self.alike
+        for key, (_, held) in before.items():
+            now = after.get(key, (None, None))[1]
+            if isinstance(held, dict) and isinstance(now, dict):
+                if "(locals)" not in held and held.keys() != now.keys():
+                    return False
+                if not all(name in now and alike(held[name], now[name]) for name in held):
+                    return False
+            elif isinstance(held, set) or now is None:
+                if held != now:
+                    return False
+            elif len(held) != len(now) or not all(map(alike, held, now)):
+                return False
+        return True
+
+    def untouched_contents(self, before: Contents, after: Contents) -> bool:
+        """Whether everything that was there before holds the very values that it held."""
+        return self.alike_contents(before, after, unchanged)
+
+
+def unchanged(one: Any, two: Any) -> bool:
+    """Whether two values are the very same, or two that Python tells apart in nothing."""
+    plain = type(one) is type(two) and isinstance(one, int | float | str | bool | frozenset | np.generic)
+    return one is two or plain and bool(one == two) and repr(one) == repr(two)
+
+
+def known_of(value: Any) -> Any:
+    """What is known of a value, to be compared with ==."""
+    match value:
+        case PairedNumber():
+            return value.same, value.span, value.moved, value.whole, value.start, value.offset
+        case NormedVector():
+            return NormedVector, value.axis, known_of(value.number)
+        case Only():
+            return Only, value.second, known_of(value.value)
+        case PairedTruth() | Rest() | Unlisted():
+            return type(value), value.same
+        case list() | tuple():
+            return type(value), [known_of(each) for each in value]
+        case dict():
+            return {key: known_of(each) for key, each in value.items()}
+        case KnownArray():
+            return KnownArray, known_of(value.items)
+        case np.ndarray():
+            return known_of(value.tolist())
+    return (UnknownValue, value.same) if type(value) is UnknownValue else (type(value), value)
 
 
 class Listed(Exception):

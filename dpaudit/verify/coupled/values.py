@@ -227,10 +227,12 @@ class Place:
 class Axis:
     """What entries are in step with: the places of a dataset, the `keys` of a dictionary, the columns of a table.
 
-    `changed`: how many of the entries differ; `filled`: there is at least one; `number`: of columns, once it is known.
+    `changed`: how many of the entries differ; `extras`: of each that one run alone has, whether it is the second;
+    `filled`: there is at least one entry; `number`: of columns, once it is known.
     """
 
     changed: int = 0
+    extras: tuple[bool, ...] = ()
     filled: bool = False
     keys: bool = False
     number: int | None = None
@@ -240,46 +242,39 @@ class Axis:
 class Vector(UnknownValue):
     """As many entries as a dataset has, or a selection of them: `usual` ones, which both runs have in equal number.
 
-    `changed` holds the one entry where the runs differ, `extra` the one that only one run has, in it. `axis` names
-    what the entries are in step with. `array`: of numpy's, whose operators act entry by entry; None: or a list.
+    `changed` holds the entries where the runs differ, `extras` those that only one run has, in it. `axis` names what
+    the entries are in step with, and says which run has each of the extras. `array`: of numpy's, whose operators act
+    entry by entry; None: or a list.
     """
 
     usual: Any = None
     changed: tuple[Any, ...] = ()
-    extra: tuple[bool, Any] | None = None  # whether it is in the second run, and the entry
+    extras: tuple[Any, ...] = ()
     axis: Axis = field(default_factory=Axis)
     array: bool | None = False
     ordered: bool = True  # alike in both runs: the keys of a dictionary come in the order of the data
     fresh: bool = False  # made by an operation: no other name means the same array
 
     def __post_init__(self) -> None:
-        every = [self.usual, *self.changed]
-        object.__setattr__(self, "same", self.extra is None and all(map(is_same, every)))
-
-
-@dataclass(frozen=True, eq=False)
-class Several(UnknownValue):
-    """A vector, with further entries that one run alone has: whether the second one, and the entry."""
-
-    vector: Vector = field(default_factory=Vector)
-    more: tuple[tuple[bool, Any], ...] = ()
+        assert (len(self.changed), len(self.extras)) == (self.axis.changed, len(self.axis.extras))
+        object.__setattr__(self, "same", not self.extras and all(map(is_same, (self.usual, *self.changed))))
 
 
 @dataclass(frozen=True, eq=False)
 class EntryIndex(PairedNumber):
-    """A place in what is in step with `axis`: of a usual entry, or of the changed one; of a mapping, its key there."""
+    """A place in what is in step with `axis`: of a usual entry, or of a changed one; of a mapping, its key there."""
 
-    of_changed: bool = False
+    of_changed: int | None = None  # which of the changed ones
 
 
 @dataclass(frozen=True, eq=False)
 class Keyed(UnknownValue):
     """A mapping from public keys, as many as are not known, to the entries of a vector."""
 
-    vector: Vector | None = None
+    vector: Vector = field(default_factory=Vector)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "same", self.vector is not None and self.vector.same)
+        object.__setattr__(self, "same", self.vector.same)
 
 
 @dataclass(frozen=True, eq=False)
@@ -448,7 +443,7 @@ def parts(value: Any) -> Iterable[Any]:
         case KnownArray():
             return value.items
         case Vector():
-            return (value.usual, *value.changed, *(value.extra or ())[1:])
+            return (value.usual, *value.changed, *value.extras)
         case Only():
             return (value.value,)
         case Instance():

@@ -193,11 +193,9 @@ class Ways:
         """What everything holds where any of several may have come about."""
         first, *others = several
         result = dict(first)
-        seen: dict[Any, Any] = {"ways": True}
+        seen: dict[Any, Any] = {}
         for other in others:
-            both = [key for key in result if key in other]  # what only one has reached is new in it
-            seen |= {key: key for key in both}
-            for key in both:
+            for key in [key for key in result if key in other]:  # what only one has reached is new in it
                 container, held = result[key]
                 result[key] = container, self.rules.join_contents(container, held, other[key][1], seen)
         return result

@@ -38,7 +38,16 @@ from dpaudit.verify.witnesses.losses import flat
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes, event_of
 from dpaudit.verify.witnesses.outputs import OutputEvent, shape
 from dpaudit.verify.witnesses.paths import ConcretePath
-from dpaudit.verify.witnesses.states import Noise, NoisySum, OutsideIntegrals, Released, compared, computed, exact
+from dpaudit.verify.witnesses.states import (
+    Noise,
+    NoisySum,
+    OutsideIntegrals,
+    Released,
+    compared,
+    computed,
+    exact,
+    winners,
+)
 
 MOST_RUNS, MOST_STEPS = 600, 60_000  # of one dataset; steps are draws and choices of all its runs
 AGAIN = 24  # runs on numbers, of all paths together, and one of each at least
@@ -191,22 +200,23 @@ class _Followed(_Laws, Choices):
         noise = Sum(NoisySum.draw(len(self.draws) - 1), self)
         return noise if type(loc) is FLOAT and loc == 0.0 else noise + loc
 
-    def computed(self, word: Any, left: NoisySum, right: NoisySum) -> Sum:
-        if word == "*" and ZERO in (left, right):
-            return Sum(ZERO, self)  # of a sign that the noise has
+    def told(self, step: Callable[..., Any], *given: Any) -> Any:
+        """What a step of numbers gives; what it refuses, the run does."""
         try:
-            return Sum(exact(computed(word, left, right, self.draws, None), None), self)
+            return step(*given)
         except OutsideIntegrals as error:
             raise self.refuse(str(error)) from None
 
+    def computed(self, word: Any, left: NoisySum, right: NoisySum) -> Sum:
+        if word == "*" and ZERO in (left, right):
+            return Sum(ZERO, self)  # of a sign that the noise has
+        return Sum(self.told(exact, self.told(computed, word, left, right, self.draws, None), None), self)
+
     def compared(self, word: Any, left: NoisySum, right: NoisySum) -> bool:
-        try:
-            ways = compared(word, left, right, None)
-        except OutsideIntegrals as error:
-            raise self.refuse(str(error)) from None
+        ways = self.told(compared, word, left, right, None)
         for truth, needs in ways:
             if len(ways) == 1 or needs[0] in self.known:
-                return truth
+                return bool(truth)
         truth, needs = self.way(ways)
         self._need(needs[0])
         return bool(truth)
@@ -220,14 +230,7 @@ class _Followed(_Laws, Choices):
         """Which of several numbers is the largest, or the smallest: each that can be, in a run of its own."""
         contest = sign, *numbers
         if contest not in self.contests:
-            apart = [[(one - other).times(Fraction(sign)) for other in numbers] for one in numbers]
-            if any(each.is_number and 0 < abs(each.constant) <= CLOSE for row in apart for each in row):
-                raise self.refuse("numbers so close that only rounding may part them decide")
-            self.contests[contest] = {
-                here: [each for each in row if each.terms]
-                for here, row in enumerate(apart)
-                if not any(each.is_number and (each.constant, there) < (0, here) for there, each in enumerate(row))
-            }
+            self.contests[contest] = self.told(winners, numbers, sign, True)
         can = self.contests[contest]
         chosen = next((here for here, needs in can.items() if self.known.issuperset(needs)), None)
         chosen = self.way(list(can)) if chosen is None else chosen

@@ -5,9 +5,8 @@ the sum over the paths that can give such outputs, whichever branch made them. C
 without a difference: two different sums of draws are equal with probability 0. Comparisons without draws are exact.
 
 A running maximum (`if first or y > best: best = y`) would have as many paths as there are orders of its values. It is
-read by its last winner instead: the run is split by which value wins, all before it are less and all after it are no
-more. These cases exclude one another as well, and between the first value and the winner it does not matter what the
-maximum was, so it is unknown there; a program that uses it in between is refused.
+read by its last winner instead: what each value would assign is kept, and at the end the run is split by which of them
+wins, all before it are less and all after it are no more. These cases exclude one another as well.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,7 +29,6 @@ from dpaudit.verify.witnesses.states import (
     OutsideIntegrals,
     Released,
     TooMany,
-    UnknownDraw,
     evaluated,
     exact,
     maximum,
@@ -38,6 +36,7 @@ from dpaudit.verify.witnesses.states import (
     number,
     splits,
     too_many_outputs,
+    winners,
 )
 
 Number = Fraction | int | float
@@ -142,8 +141,6 @@ def _result(expression: nodes.Expression, state: ConcreteRun) -> Released:
     if expression == nodes.Emitted():
         return state.outputs
     value = evaluated(expression, state, None)
-    if isinstance(value, UnknownDraw):
-        raise OutsideIntegrals("the result is used before it is known")
     return exact(value, None) if isinstance(value, NoisySum) else value
 
 
@@ -183,7 +180,7 @@ class _Run:
                     raise too_many_outputs(self.program.name)
             if len(running) + len(ended) > self.most:
                 raise TooMany(f"{self.program.name} has more than {self.most} paths; give fewer answers")
-        return [state for state in ended + running if state.best is not None or not state.rivals]
+        return [after for state in ended + running for after in self.won(state)]
 
     def block(self, block: nodes.Block, start: ConcreteRun) -> list[tuple[ConcreteRun, bool]]:
         running, stopped = [start], list[ConcreteRun]()
@@ -211,7 +208,8 @@ class _Run:
                 return [(state, True)]
             case nodes.Branch(condition, then, otherwise, line):
                 if self.largest is not None and statement is self.largest.branch:
-                    return [(after, False) for after in self.offered(self.largest, state)]
+                    self.offer(self.largest, state)
+                    return [(state, False)]
                 return [
                     after
                     for case, truth in self.cases(condition, state, line)
@@ -245,8 +243,6 @@ class _Run:
         self, value: nodes.Expression, key: nodes.Expression | None, line: int, state: ConcreteRun
     ) -> Iterator[ConcreteRun]:
         released = evaluated(value, state, line)
-        if isinstance(released, UnknownDraw):
-            raise OutsideIntegrals("the running maximum is given out in between", line)
         if isinstance(released, NoisySum):
             exact(released, line)
         output: Released = released if key is None else (number(key, state, line), released)
@@ -259,36 +255,21 @@ class _Run:
         state.outputs += (output,)
         yield state
 
-    def offered(self, largest: Maximum, state: ConcreteRun) -> list[ConcreteRun]:
-        """The running maximum meets its next value: that is no more than the winner, or wins, or a later one will."""
-        assert state.index is not None
-        line = largest.branch.line
+    def offer(self, largest: Maximum, state: ConcreteRun) -> None:
+        """The running maximum meets its next value; what it was before the loop is the first, where it may stay."""
+        line, then = largest.branch.line, state.copy()
         value = exact(number(largest.value, state, line), line)
-        if state.best is not None:
-            return _with(state, largest.above(state.best, value, strict=not largest.strict))
-        never, later = list[ConcreteRun](), list[ConcreteRun]()
-        if not state.rivals and [(True, ())] not in [splits(part, state, line) for part in largest.opening]:
-            start = number(nodes.Variable(largest.name), state, line)  # the value from before the loop may stay
-            kept = replace(state.copy(), best=start)
-            never = _with(kept, largest.above(start, value, strict=not largest.strict))
-            state.rivals = (start,)
-        if state.index + 1 < len(state.answers):
-            names = state.names | dict.fromkeys(largest.assigned, UnknownDraw())
-            later = [replace(state, names=names, rivals=(*state.rivals, value))]
-        states: list[ConcreteRun] = [state]
-        for rival in state.rivals:
-            states = [
-                after for each in states for after in _with(each, largest.above(value, rival, strict=largest.strict))
-            ]
-        for each in states:
-            each.best = value
-        here = [after for each in states for after, _ in self.block(largest.branch.then, each)]
-        return [*never, *here, *later]
+        if not state.offers and [(True, ())] not in [splits(part, state, line) for part in largest.opening]:
+            state.offers = ((number(nodes.Variable(largest.name), state, line), {}),)
+        self.block(largest.branch.then, then)
+        state.offers += ((value, {name: then.names[name] for name in largest.assigned}),)
 
-
-def _with(state: ConcreteRun, need: NoisySum | bool) -> list[ConcreteRun]:
-    """The state where something is needed, or nothing where it cannot be."""
-    if isinstance(need, bool):
-        return [state] if need else []
-    state.constraints += (need,)
-    return [state]
+    def won(self, state: ConcreteRun) -> Iterator[ConcreteRun]:
+        """The state once for each offer that can be the largest."""
+        largest, values = self.largest, [value for value, _ in state.offers]
+        if largest is None or not values:
+            yield state
+            return
+        for place, needs in winners(values, largest.sign, largest.strict).items():
+            names = {**state.names, **state.offers[place][1]}
+            yield replace(state, names=names, constraints=(*state.constraints, *needs), offers=())

@@ -91,11 +91,6 @@ class NoisySum:
 Value = NoisySum | nodes.Symbol
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownDraw:
-    """A number that is overwritten before it matters: a running maximum before the answer that wins."""
-
-
 Released = Value | tuple["Released", ...]  # what a path gives out: values, nested as the program nests them
 
 
@@ -108,13 +103,12 @@ class ConcreteRun:
 
     answers: tuple[Fraction, ...]
     parameters: Mapping[str, Fraction]
-    names: dict[str, Value | UnknownDraw] = field(default_factory=dict)
+    names: dict[str, Value] = field(default_factory=dict)
     index: int | None = None
     draws: tuple[Noise, ...] = ()
     constraints: tuple[NoisySum, ...] = ()
     outputs: tuple[Released, ...] = ()
-    rivals: tuple[NoisySum, ...] = ()  # values of the running maximum that came before the one that wins
-    best: NoisySum | None = None  # the value that wins, once it was there
+    offers: tuple[tuple[NoisySum, Mapping[str, Value]], ...] = ()  # to a running maximum, and what each would assign
     scales: dict[int, NoisySum] = field(default_factory=dict)  # those that are fixed, by the id of their expression
 
     def copy(self) -> "ConcreteRun":
@@ -127,10 +121,10 @@ def number(expression: nodes.Expression, state: ConcreteRun, line: int | None) -
     value = evaluated(expression, state, line)
     if isinstance(value, NoisySum):
         return value
-    raise OutsideIntegrals("a number is needed here, not a symbol or a value that is not known yet", line)
+    raise OutsideIntegrals("a number is needed here, not a symbol", line)
 
 
-def evaluated(expression: nodes.Expression, state: ConcreteRun, line: int | None) -> Value | UnknownDraw:
+def evaluated(expression: nodes.Expression, state: ConcreteRun, line: int | None) -> Value:
     """The value of an expression without comparisons."""
     match expression:
         case nodes.Number(value, real):
@@ -289,12 +283,8 @@ def _in_order(parts: tuple[nodes.Expression, ...], state: ConcreteRun, line: int
     return outcomes + [(not ends, needs) for needs in reached]
 
 
-def compared(
-    order: nodes.Order, left: Value | UnknownDraw, right: Value | UnknownDraw, line: int | None
-) -> list[Split]:
+def compared(order: nodes.Order, left: Value, right: Value, line: int | None) -> list[Split]:
     """How a comparison can come out; see `splits`."""
-    if isinstance(left, UnknownDraw) or isinstance(right, UnknownDraw):
-        raise OutsideIntegrals("the running maximum is used for more than its result", line)
     if isinstance(left, nodes.Symbol) or isinstance(right, nodes.Symbol):
         raise OutsideIntegrals("symbols are outputs, and never compared", line)
     difference = left - right
@@ -326,12 +316,21 @@ class Maximum:
     opening: tuple[nodes.Expression, ...]
     assigned: frozenset[str]
 
-    def above(self, more: NoisySum, less: NoisySum, *, strict: bool) -> NoisySum | bool:
-        """What must be positive for one value to be above another; a truth where no draw is in it."""
-        difference = more - less if self.sign == 1 else less - more
-        if difference.is_number:
-            return difference.constant > 0 if strict else difference.constant >= 0
-        return difference
+
+def winners(numbers: Sequence[NoisySum], sign: int, strict: bool) -> dict[int, list[NoisySum]]:
+    """Which of some numbers can be the largest, and what must be positive for that; the smallest where `sign` is -1.
+
+    Of equal ones the first wins where `strict`, else the last.
+    """
+    near, order, can = NEAR * (1 + max(abs(each.constant) for each in numbers)), 1 if strict else -1, {}
+    for here, one in enumerate(numbers):
+        apart = [one - other if sign == 1 else other - one for other in numbers]
+        if any(each.is_number and 0 < abs(each.constant) <= near for each in apart):
+            raise OutsideIntegrals("numbers so close that only rounding may part them decide")
+        known = ((each.constant, order * (there - here)) for there, each in enumerate(apart) if each.is_number)
+        if min(known) >= (0, 0):
+            can[here] = [each for each in apart if each.terms]
+    return can
 
 
 def maximum(program: nodes.Program) -> Maximum | None:

@@ -21,7 +21,6 @@ from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.noise import Rng, WholeAnswers
 from dpaudit.verify.coupled.operators import Split
 from dpaudit.verify.coupled.refused import check_followed
-from dpaudit.verify.coupled.rules import Listed
 from dpaudit.verify.coupled.spent import Spending, at_most, by_sample, root_above
 from dpaudit.verify.coupled.values import is_same, words
 from dpaudit.verify.coupled.ways import MOST_WAYS, NotShown, OtherKind, RaisedAlike, Script
@@ -227,8 +226,6 @@ def _ways(source: ReadSource, parameters: Mapping[str, Any], case: NeighbourCase
             raised = str(error)
         except OverflowError:
             raise run.refusal("a number this large", "use numbers that doubles hold") from None
-        except Listed:
-            raise run.refusal("an answer by its place", "give `answers`, how many there are") from None
         if rules.facts.get("failing"):
             rules.pay("an entry of one dataset alone that shows", delta=rules.facts["failing"])
         if not (rules.alike(given, dict(parameters)) and rules.alike(run.constants, TreeExecutor(source).constants)):

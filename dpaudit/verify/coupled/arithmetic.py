@@ -86,16 +86,17 @@ def whole_steps(one: PairedNumber, to_even: bool = False, to_zero: bool = False)
         return one
     moved = one.moved
     if moved != STILL:
-        low, high = (
-            end if math.isinf(end) else Fraction(f(end)) for end, f in zip(moved, (math.floor, math.ceil), strict=True)
-        )
-        moved = (
-            Span(low, high) + UNIT if to_even else Span(min(low, ZERO), max(high, ZERO)) if to_zero else Span(low, high)
-        )
-    low, high = (
-        end if math.isinf(end) else Fraction(f(end)) for end, f in zip(one.span, (math.floor, math.ceil), strict=True)
+        low, high = moved = outwards(moved)
+        moved = moved + UNIT if to_even else Span(min(low, ZERO), max(high, ZERO)) if to_zero else moved
+    return PairedNumber(one.same, outwards(one.span), moved, True)
+
+
+def outwards(span: Span) -> Span:
+    """The ends rounded to whole numbers, away from one another."""
+    low, high = span
+    return Span(
+        low if math.isinf(low) else Fraction(math.floor(low)), high if math.isinf(high) else Fraction(math.ceil(high))
     )
-    return PairedNumber(one.same, Span(low, high), moved, True)
 
 
 def extreme(one: PairedNumber, two: PairedNumber, pick: Callable[[Any, Any], Any]) -> PairedNumber:

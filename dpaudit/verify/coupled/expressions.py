@@ -466,17 +466,11 @@ class Expressions(Ways):
         """owner[index]."""
         if isinstance(owner, list | tuple) and isinstance(index, bool | np.bool_):
             raise self.refusal("a truth value as a place", "use int(...)")
-        if isinstance(owner, PLAIN_TYPES) and is_plain(index) and not isinstance(owner, np.ndarray):
-            if (
-                isinstance(owner, list | dict)
-                and any(isinstance(each, Rest) for each in owner)
-                and not (isinstance(owner, dict) and index in owner)
-            ):
-                return self.rules.entry(owner, index)
-            return self.plain(operator.getitem, owner, index)
-        if is_plain(owner) and is_plain(index):
-            return self.plain(operator.getitem, owner, index)
-        return self.rules.entry(owner, index)
+        held = isinstance(owner, list | dict) and any(isinstance(each, Rest) for each in owner)
+        if held and not (isinstance(owner, dict) and is_plain(index) and index in owner) or not is_plain(index):
+            return self.rules.entry(owner, index)
+        known = isinstance(owner, PLAIN_TYPES) or is_plain(owner)
+        return self.plain(operator.getitem, owner, index) if known else self.rules.entry(owner, index)
 
     def names_of(self, value: Any) -> int:
         """How often a value is held by something."""

@@ -233,17 +233,12 @@ class NoiseLedger:
         ]
         if any(number_of(each) is None and not hasattr(each, "region") for each in bases):
             return None
-        if bases[1] == 0 if is_plain(bases[1]) else False:
-            base = bases[0]
-        elif sign > 0 and (bases[0] == 0 if is_plain(bases[0]) else False):
-            base = bases[1]
-        else:
-            base = self.run.rules.binary(op, *bases)
-        factors: dict[FreshNoise, Fraction] = dict.fromkeys(
-            (drawn for _, drawn in (*(ours or ()), *(theirs or ()))), Fraction(0)
-        )
+        none = [is_plain(each) and each == 0 for each in bases]
+        alone = 0 if none[1] else 1 if none[0] and sign > 0 else None
+        base = self.run.rules.binary(op, *bases) if alone is None else bases[alone]
+        factors: dict[FreshNoise, Fraction] = {}
         for factor, drawn in (*(ours or ()), *((f * sign, drawn) for f, drawn in theirs or ())):
-            factors[drawn] += factor
+            factors[drawn] = factors.get(drawn, Fraction(0)) + factor
         if not all(factors.values()):
             raise self.run.refusal("noise that is taken away again", "keep what is released noisy")
         return self.made(Noisy(base, tuple((factor, drawn) for drawn, factor in factors.items())))

@@ -362,9 +362,7 @@ class NumberRules(ValueRules):
     def binary(self, op: ast.operator, left: Any, right: Any) -> Any:
         """left op right: what is said of norms, then of all."""
         for norm, other in ((left, right), (right, left)):
-            if isinstance(norm, Norm) and other is norm.of:
-                return self.clipped_block(op, left, right)
-            if isinstance(norm, Norm) and not isinstance(other, Vector | KnownArray):
+            if isinstance(norm, Norm) and (other is norm.of or not isinstance(other, Vector | KnownArray)):
                 found = self.of_norm(op, norm, other, norm is left)
                 if found is not None:
                     return found
@@ -387,42 +385,30 @@ class NumberRules(ValueRules):
             return self.each(owner, lambda one: replace(one, column=True))
         return super().entry(owner, index)
 
-    def clipped_block(self, op: ast.operator, left: Any, right: Any) -> Any:
-        """A vector over a bound of its norm is no longer than that says."""
-        for norm, other in ((right, left), (left, right)):
-            if isinstance(norm, Norm) and other is norm.of and norm.column and norm.kept:
-                if isinstance(other, Record):
-                    self.numbers.add((*other.path, ".row"))
-                if isinstance(op, ast.Mult) and norm.inverse:
-                    return NormedVector(True, within(norm.factor), self.rows)
-                if isinstance(op, ast.Div) and not norm.inverse and norm is right:
-                    return NormedVector(True, within(1 / norm.factor), self.rows)
-        return super().clipped_block(op, left, right)
-
-    @staticmethod
-    def of_norm(op: ast.operator, norm: Norm, other: Any, is_left: bool) -> Norm | None:
-        """A norm times, over or under a positive number, or with one added."""
-        if not is_number(other) or other < 0:
+    def of_norm(self, op: ast.operator, norm: Norm, other: Any, is_left: bool) -> Norm | NormedVector | None:
+        """A norm times, over or under a positive number, or with one added; a vector over a bound of its norm."""
+        if other is norm.of:
+            bounds = norm.column and norm.kept
+            if isinstance(other, Record):
+                self.numbers.add((*other.path, ".row"))
+            if bounds and isinstance(op, ast.Mult) and norm.inverse:
+                return NormedVector(number=within(norm.factor), axis=self.rows)
+            if bounds and isinstance(op, ast.Div) and not norm.inverse and not is_left:
+                return NormedVector(number=within(1 / norm.factor), axis=self.rows)
+            raise self.run.refusal("this operation on a vector", "divide it by a bound of its norm that is above 0")
+        by = fraction_of(other) if is_number(other) else Fraction(0)
+        if by <= 0:
             return None
-        by = fraction_of(other)
         match op:
             case ast.Add() if not norm.inverse:
-                return replace(norm, kept=norm.kept or by > 0)
-            case ast.Mult() if by > 0:
+                return replace(norm, kept=True)
+            case ast.Mult():
                 return replace(norm, factor=norm.factor * by)
-            case ast.Div() if by > 0 and is_left:
+            case ast.Div() if is_left:
                 return replace(norm, factor=norm.factor / by)
-            case ast.Div() if by > 0 and not norm.inverse:
+            case ast.Div() if not norm.inverse:
                 return replace(norm, factor=by / norm.factor, inverse=True)
         return None
-
-    def rows_have(self, number: int) -> None:
-        """Takes it that each row has so many entries; not two numbers."""
-        if number == 1:
-            raise self.run.refusal("rows of one column", "use plain numbers")
-        if self.rows.number not in (None, number):
-            raise self.run.refusal("rows of two lengths", "use one public number of columns")
-        self.rows.number = number
 
 
 def within(size: Fraction) -> PairedNumber:

@@ -67,12 +67,15 @@ class OperatorRules(NoiseLedger):
     numbers: set[tuple[Any, ...]]  # parts of records that are used as numbers
     facts: dict[Any, Any]
     rows: EntryAxis
+    standing: dict[int, Any]  # containers in a vector, of which each stands for many
 
     def rows_have(self, number: int) -> None:
         """Takes it that each row has so many entries; not two numbers."""
-        raise NotImplementedError
-
-    standing: dict[int, Any]  # containers in a vector, of which each stands for many
+        if number == 1:
+            raise self.run.refusal("rows of one column", "use plain numbers")
+        if self.rows.number not in (None, number):
+            raise self.run.refusal("rows of two lengths", "use one public number of columns")
+        self.rows.number = number
 
     def numeric(self, value: Any) -> Any:
         """A record's part as the number that it is taken for."""
@@ -193,14 +196,7 @@ class OperatorRules(NoiseLedger):
         match op:
             case ast.Div():
                 if one.log is not None and any(one.log is getattr(each, "log", None) for each in two.summed):
-                    return replace(
-                        one,
-                        log=one.log,
-                        over=two,
-                        span=Span(Fraction(0), Fraction(1)),
-                        moved=one.moved and ALL,
-                        summed=(),
-                    )
+                    return replace(one, over=two, span=Span(Fraction(0), Fraction(1)), moved=ALL, summed=())
                 try:
                     return arithmetic.divide(one, two, self.single is not None)
                 except arithmetic.Undefined as error:
@@ -230,7 +226,7 @@ class OperatorRules(NoiseLedger):
             and is_same(right)
         ):
             return UnknownValue()
-        return self.clipped_block(op, left, right)
+        raise self.run.refusal("this operation on a vector", "add vectors, or multiply them by public numbers")
 
     def lifted(self, rule: Callable[..., PairedNumber], *values: Any) -> NormedVector:
         """What a rule for numbers says of vectors: of their norms; an array that both runs have is of any size."""
@@ -241,26 +237,18 @@ class OperatorRules(NoiseLedger):
             raise self.run.refusal("vectors of two lengths or kinds", "use rows of one length, with bounded norms")
         return NormedVector(number=rule(*(each.number for each in vectors)), axis=vectors[0].axis)
 
-    def clipped_block(self, op: ast.operator, left: Any, right: Any) -> Any:
-        """A vector over its norm, kept below a bound: see `functions`."""
-        raise self.run.refusal("this operation on a vector", "add vectors, or multiply them by public numbers")
-
     def as_noise(self, value: Any, block: NormedVector) -> Any:
         """An array of fresh draws of one law as the noise of a block."""
-        if (
-            isinstance(value, KnownArray)
-            and value.items
-            and all(isinstance(each, FreshNoise) and each.spent is None for each in value.items)
-        ):
-            first = value.items[0]
-            if len({*map(id, value.items)}) < len(value.items):
-                raise self.run.refusal("one draw of noise for several entries", "draw fresh noise for each")
-            if all((each.law, each.scale) == (first.law, first.scale) for each in value.items):
-                self.rows_have(len(value.items))
-                for each in value.items:
-                    self.used(each, "a vector")
-                return self.made(FreshNoise(first.law, first.scale, first.line, axis=block.axis))
-        return value
+        draws = [each for each in value.items if isinstance(each, FreshNoise)] if isinstance(value, KnownArray) else []
+        kinds = {(each.law, each.scale, each.spent, each.count, each.axis) for each in draws}
+        if not draws or len(draws) < len(value.items) or kinds != {(draws[0].law, draws[0].scale, None, None, None)}:
+            return value
+        if len({*map(id, draws)}) < len(draws):
+            raise self.run.refusal("one draw of noise for several entries", "draw fresh noise for each")
+        self.rows_have(len(draws))
+        for each in draws:
+            self.used(each, "a vector")
+        return self.made(FreshNoise(draws[0].law, draws[0].scale, draws[0].line, axis=block.axis))
 
     def elementwise(self, function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
         """What a function of two makes of arrays, entry by entry."""

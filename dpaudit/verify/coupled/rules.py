@@ -143,7 +143,7 @@ class ValueRules(OperatorRules):
         if isinstance(index, slice) and not vector.extras and len(vector.changed) < 2 and is_plain(index):
             changed = vector.changed if vector.changed and self.in_slice(vector.axis, index) else ()
             return Vector(usual=vector.usual, changed=changed, axis=EntryAxis(len(changed)), array=vector.array)
-        raise Listed()
+        raise self.run.refusal("an answer by its place", "give `answers`, how many there are")
 
     def in_slice(self, axis: Any, index: slice) -> bool:
         """Whether the changed entry is in a slice: both are followed."""
@@ -451,7 +451,3 @@ def known_of(value: Any) -> Any:
         case np.ndarray():
             return known_of(value.tolist())
     return (UnknownValue, value.same) if type(value) is UnknownValue else (type(value), value)
-
-
-class Listed(Exception):
-    """A dataset is read by the place of its answers: how many there are must be known."""

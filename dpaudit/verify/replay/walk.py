@@ -95,7 +95,9 @@ def confirm(call: Call, data: Any, records: tuple[PastRun, ...]) -> None:
                 raise UnsoundAudit(DIFFERS)
 
 
-def confirm_with(rng: Any, call: Call, data: Any, law: Law, runs: int, beside: Beside) -> None:
+def confirm_with(
+    rng: Any, call: Call, data: Any, law: Law, runs: int, beside: Beside = lambda law, seen: [(law, seen)]
+) -> None:
     """Makes runs with a true generator; raises `UnsoundAudit` where their outputs are not those of the law.
 
     `beside` puts a law and what was seen side by side. By Chernoff's bound a run of such a frequency has a probability

@@ -44,6 +44,7 @@ MODELS: dict[str, Any] = {
 def to_dict(proof: Proof | Derivation) -> dict[str, Any]:
     """A proof as plain data. Raises `InvalidSpec` where a parameter is no plain value of JSON.
 
+    >>> from dpaudit.verify.proof import Alignment
     >>> found = to_dict(Proof("", "f", "up", {"c": Fraction(1, 2)}, None, "eps", Alignment(())))
     >>> found["schema"], found["fixed"], found["alignment"]["shifts"]
     ('dpaudit.proof/1', {'c': '1/2'}, [])
@@ -77,6 +78,7 @@ def is_json(value: Any) -> bool:
 def from_dict(raw: Any) -> Proof | Derivation:
     """The proof that plain data is. Raises `InvalidSpec` where it is none of these schemas.
 
+    >>> from dpaudit.verify.proof import Alignment
     >>> proof = Proof("", "f", "up", {}, None, "eps", Alignment(()))
     >>> from_dict(to_dict(proof)) == proof
     True

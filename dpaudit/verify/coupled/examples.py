@@ -22,11 +22,13 @@ def example(case: NeighbourCase, users: bool, mapping: bool) -> tuple[Any, Any] 
         return None
     *sides, common = case.regions
     ways = (None, None) if None in sides else (1, -1)
-    paths = {path for region in case.regions if region is not None for path in region} | case.numbers
+    parts = {path[:-1] for path in case.numbers if path[-1:] == (".part",)}
+    numbers = {path for path in case.numbers if path[-1:] != (".part",)}
+    paths = {path for region in case.regions if region is not None for path in region} | numbers | parts
     try:
-        usual = [_record(paths, common, case.numbers, 0)] * COMMON
+        usual = [_record(paths, common, numbers, 0)] * COMMON
         rows = [
-            usual + ([] if region is None else [_record(paths, region, case.numbers, way)])
+            usual + ([] if region is None else [_record(paths, region, numbers, way)])
             for region, way in zip(sides, ways, strict=True)
         ]
     except LookupError:
@@ -59,7 +61,7 @@ def _part(region: Region, path: Path, number: bool, way: int | None) -> Any:
         return place.value
     low, high = ALL if place is None else place.span
     if low == high or not number and not any(map(is_number, () if place is None else place.value)):
-        return "a" if place is None else "other"
+        return "other" if place is not None else "a" if way == 0 else "b"  # what no other record has shows most
     way = (-1 if math.isinf(low) and math.isfinite(high) else 1) if way is None else way
     if math.isfinite(low) and math.isfinite(high):
         found = Fraction(low) + Fraction(8 + 7 * way, 16) * (Fraction(high) - Fraction(low))

@@ -180,7 +180,7 @@ class CallRules(NumberRules):
     def attribute(self, owner: Any, name: str) -> Any:
         """owner.name of what is unknown."""
         if isinstance(owner, Record) and name not in ("get", "sum", "copy"):
-            return replace(owner, path=(*owner.path, f".{name}"))
+            return self.part(owner, f".{name}")
         if name == "shape" and isinstance(owner, NormedVector):
             return (self.by_rule("len", [owner], {}),)
         if name in ("shape", "size") and isinstance(owner, Vector | KnownArray):
@@ -209,7 +209,7 @@ class CallRules(NumberRules):
             vector, keys = owner.vector, self.places(owner.vector.axis)
             return {"keys": keys, "values": vector}.get(name) or self.each(keys, PARTS[name], vector, fresh=True)
         if isinstance(owner, Record) and name == "get" and args and is_plain(args[0]):
-            return replace(owner, path=(*owner.path, args[0]))
+            return self.part(owner, args[0])
         return self.by_rule(name, [owner, *args], kwargs)
 
     def of_container(self, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:

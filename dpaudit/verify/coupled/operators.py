@@ -89,6 +89,12 @@ class OperatorRules(NoiseLedger):
             return PairedNumber(True, place.span)
         return value
 
+    def part(self, record: Record, place: Any) -> Record:
+        """A part of a record; that there is one is noted."""
+        path = (*record.path, place)
+        self.numbers.add((*path, ".part"))
+        return replace(record, path=path)
+
     def not_number(self, value: Record) -> Any:
         """A text where a number is needed raises, on the dataset that has it."""
         raise self.run.refusal(

@@ -89,7 +89,7 @@ class ValueRules(OperatorRules):
     def unpacked(self, value: Any, number: int) -> list[Any]:
         """The parts of an unknown value that is assigned to several names."""
         if isinstance(value, Record):
-            return [replace(value, path=(*value.path, place)) for place in range(number)]
+            return [self.part(value, place) for place in range(number)]
         if not isinstance(value, Vector) and value.same:
             return [UnknownValue() for _ in range(number)]
         raise self.run.refusal("data in several names", "read them by their index")
@@ -99,7 +99,7 @@ class ValueRules(OperatorRules):
         if isinstance(owner, Noisy):
             owner = self.look(owner)
         if isinstance(owner, Record) and is_plain(index):
-            return replace(owner, path=(*owner.path, index))
+            return self.part(owner, index)
         if isinstance(owner, Keyed):
             owner = owner.vector
         if isinstance(owner, Vector):

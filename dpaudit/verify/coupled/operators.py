@@ -145,7 +145,7 @@ class OperatorRules(NoiseLedger):
         if isinstance(op, ast.Mult) and left is right and one is not None:
             return arithmetic.power(one, 2)
         if one is None or two is None:
-            if is_same(left) and is_same(right):
+            if is_same(left) and is_same(right) and self.single is None:
                 return UnknownValue()
             raise self.run.refusal("arithmetic with what is no number", "use numbers")
         if self.single is not None and self.may_fail(op, left, right, one, two):

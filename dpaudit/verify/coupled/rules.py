@@ -38,6 +38,7 @@ from dpaudit.verify.coupled.values import (
     Unlisted,
     UserRows,
     Vector,
+    copied,
     holds,
     is_plain,
     is_same,
@@ -90,7 +91,7 @@ class ValueRules(OperatorRules):
         """The parts of an unknown value that is assigned to several names."""
         if isinstance(value, Record):
             return [self.part(value, place) for place in range(number)]
-        if not isinstance(value, Vector) and value.same:
+        if not isinstance(value, Vector) and value.same and self.single is None:
             return [UnknownValue() for _ in range(number)]
         raise self.run.refusal("data in several names", "read them by their index")
 
@@ -124,15 +125,15 @@ class ValueRules(OperatorRules):
             if key in owner:
                 return owner[key]
             raise self.run.refusal("a key of the record that the dictionary does not have", "check it with `in` first")
-        if is_same(self.look(owner)) and is_same(self.look(index)) and not holds(owner):
-            return UnknownValue()
+        if is_same(self.look(owner)) and is_same(self.look(index)) and self.single is None and not holds(owner):
+            return UnknownValue()  # in one run alone it may raise
         raise self.run.refusal("an entry of data", "read it by a public index")
 
     def of_vector(self, vector: Vector, index: Any) -> Any:
         """An entry, or some, of a vector."""
         if isinstance(index, EntryIndex) and index.axis is vector.axis:
-            return vector.usual if index.of_changed is None else vector.changed[index.of_changed]
-        if vector.same and is_same(index) and not holds((vector.usual, *vector.changed)):
+            return copied(vector.usual if index.of_changed is None else vector.changed[index.of_changed])
+        if vector.same and is_same(index) and self.single is None and not holds((vector.usual, *vector.changed)):
             return UnknownValue()
         if isinstance(index, Vector) and index.axis is vector.axis:
             return self.selected(vector, index)

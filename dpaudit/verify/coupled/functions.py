@@ -263,7 +263,7 @@ class CallRules(NumberRules):
         for key, value in owner.items():
             if isinstance(value, Only):
                 extras.append((value.second, part(key, value.value)))
-            elif is_same(value):
+            elif is_same(value) or key is ANY:
                 usual = part(key, value) if usual is MISSING else self.join(usual, part(key, value))
             else:
                 changed.append(part(key, value))

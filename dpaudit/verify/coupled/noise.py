@@ -450,7 +450,9 @@ class NoiseLedger:
             return False
         (over,) = overs.values()
         total = drawn.count if drawn.law == "share" and over is None else over if drawn.law == "uniform" else None
-        every = () if total is None else total.summed
+        every = () if total is None or total.along is not None else total.summed
+        if any(each.over is not None for each in every) or reached.along is not None:
+            return False
         if [each.log for each in weights] != [each.log for each in every[: len(weights)]]:
             return False
         if drawn.spent is None:
@@ -474,8 +476,9 @@ class NoiseLedger:
         summands = sorted(id(each.log) for each in weights_of(over))
         sums = all(isinstance(each, PairedNumber) and each.log is not None and each.over is over for each in entries)
         chosen = kwargs.get("size", args[1] if len(args) > 1 else None) is None and is_same(args[0])
-        extras = isinstance(weights, Vector) and weights.extras
-        if over is None or not sums or not chosen or extras or summands != sorted(id(each.log) for each in entries):
+        axis, extras = (weights.axis, weights.extras) if isinstance(weights, Vector) else (None, ())
+        apart = over is None or over.along is not axis
+        if apart or not sums or not chosen or extras or summands != sorted(id(each.log) for each in entries):
             raise self.run.refusal(
                 "a choice by weights that are not exp(score) over their sum",
                 "write p = w / w.sum(), w = np.exp(...), and choose one public candidate",

@@ -225,7 +225,7 @@ class NumberRules(ValueRules):
         moved = functools.reduce(operator.add, moves, STILL) if first.moved == STILL else ALL
         summed = numbers if not extra and all(map(is_power, numbers)) else ()
         same, whole = not extra and all(each.same for each in numbers), all(each.whole for each in numbers)
-        return PairedNumber(same, Span(low, high), moved, whole, summed=summed)
+        return PairedNumber(same, Span(low, high), moved, whole, summed=summed, along=vector.axis if summed else None)
 
     def _mean_of(self, value: Any, axis: Any = None) -> Any:
         total, number = self.by_rule("sum", [value], {"axis": axis}), self.run.apply(Function("len"), [value], {})

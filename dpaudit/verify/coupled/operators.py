@@ -201,7 +201,8 @@ class OperatorRules(NoiseLedger):
         """Division, whole division, remainder, power."""
         match op:
             case ast.Div():
-                if one.log is not None and any(one.log is getattr(each, "log", None) for each in two.summed):
+                raw = all(each.over is None for each in (one, *two.summed))  # weights that nothing was divided by yet
+                if raw and one.log is not None and any(one.log is each.log for each in two.summed):
                     return replace(one, over=two, span=Span(Fraction(0), Fraction(1)), moved=ALL, summed=())
                 try:
                     return arithmetic.divide(one, two, self.single is not None)

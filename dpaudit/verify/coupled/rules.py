@@ -243,7 +243,10 @@ class ValueRules(OperatorRules):
         if not is_same(more):
             raise self.run.refusal("data at a place that noise chose", "add noise first")
         if start is not None and ANY not in owner:
-            owner[ANY] = self.run.binary(op, self.run.value(start), more)
+            begun = self.look(self.run.value(start))
+            if not is_same(begun):
+                raise self.run.refusal("data at a place that noise chose", "add noise first")
+            owner[ANY] = self.run.binary(op, begun, more)
         held = owner.items if isinstance(owner, KnownArray) else owner
         self.run.check_alone(owner)
         for key in self.others(held):

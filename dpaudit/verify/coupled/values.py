@@ -130,7 +130,8 @@ class PairedNumber(UnknownValue):
     `same`: nothing that differs is in it; one that does not move may still be 0 in one run, 0.0 or -0.0 in the other.
     `whole`: an integer. `start` and `offset`: the number is the one that a variable had where a record was about to be
     read, plus the offset. `less`: a multiple of a number of both runs was taken from it, without which it moves by
-    `alone`. `log`: it is e to this number, over the sum of such that `over` is; `summed`: it is the sum of these.
+    `alone`. `log`: it is e to this number, over the sum of such that `over` is; `summed`: it is the sum of these,
+    `along` the axis of a vector that they are the entries of.
     `axis`: it is the number n of entries in step with it; `count`: the axis, a power of its n, and the number that the
     power is multiplied by. `size_of`: it is the size of this part of a record. `entry_of`: the vector that it is an
     entry of; `top`: no entry of this vector, or none of these numbers, is larger.
@@ -145,7 +146,8 @@ class PairedNumber(UnknownValue):
     alone: Span = STILL
     log: PairedNumber | None = None
     over: object = None
-    summed: tuple[object, ...] = ()
+    summed: tuple[Any, ...] = ()
+    along: object = None
     axis: EntryAxis | None = None
     born: int = 0
     entry_of: object = None

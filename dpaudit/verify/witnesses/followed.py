@@ -13,6 +13,7 @@ that rounding may part them, nothing is said.
 """
 
 import builtins
+import copy
 import functools
 import importlib
 import math
@@ -192,10 +193,10 @@ class _Followed(_Laws, Choices):
     def drawn(self, law: Any, scale: Any, loc: Any) -> Any:
         self.step()
         wide = self.noisy(scale)
-        if wide is None or wide.terms or wide.constant < 0:
+        if wide is None or wide.terms or math.copysign(1.0, float(scale)) < 0.0:
             raise self.refuse(f"a draw of rng.{law} whose scale is no number of at least 0")
         if wide.constant == 0:
-            return loc + 0.0
+            return loc if type(loc) is Sum else FLOAT(loc)
         self.draws.append(Noise(law, wide.constant, 0))
         noise = Sum(NoisySum.draw(len(self.draws) - 1), self)
         return noise if type(loc) is FLOAT and loc == 0.0 else noise + loc
@@ -255,10 +256,10 @@ class _OnNumbers(_Laws, Again):
 
     def drawn(self, law: Any, scale: Any, loc: Any) -> Any:
         if not scale:
-            return loc + 0.0
+            return FLOAT(loc)
         self.draws.append(Noise(law, Fraction(FLOAT(scale)), 0))
         self.values.append(Fraction(FLOAT(scale) * next(self.numbers, 1.0)))
-        return loc + FLOAT(self.values[-1])
+        return FLOAT(loc) + FLOAT(self.values[-1])
 
 
 class _OfFloat(type):
@@ -273,6 +274,16 @@ class _Float(float, metaclass=_OfFloat):
     """Python's float, which leaves a sum as it is."""
 
     dtype = np.dtype(float)  # for numpy, which asks a type that it does not know
+
+
+def _is_its_own(data: Any) -> bool:
+    """Whether something in data equals no copy of it."""
+    if isinstance(data, Mapping):
+        return any(map(_is_its_own, (*data.keys(), *data.values())))
+    if isinstance(data, list | tuple | set | frozenset) or isinstance(data, np.ndarray) and data.dtype == object:
+        return any(map(_is_its_own, data))
+    by_place = getattr(type(data), "__eq__", None) is getattr(object, "__eq__", None)
+    return by_place and copy.deepcopy(data) is not data
 
 
 def _extreme(own: Callable[..., Any], sign: int) -> Callable[..., Any]:
@@ -350,6 +361,8 @@ def followed(
 ) -> tuple[Outcomes, Outcomes]:
     """What a function gives out on either dataset. Raises `OutsideIntegrals` for what is not followed."""
     call, balls = PerRun(function, dict(parameters)).open().call, Balls()
+    if any(map(_is_its_own, (first, second))):
+        raise OutsideIntegrals("data with objects that are told apart by what they are, not by their values")
     try:
         with no_other_randomness():
             ours, theirs = (_outcomes(name, _Code(call, copier(data)).paths(), balls) for data in (first, second))

@@ -407,3 +407,36 @@ def endless(q: float, rng: Any) -> Any:
 def test_a_loop_that_may_never_end_is_refused() -> None:
     with pytest.raises(OutsideIntegrals, match="more than 60,000 times"):
         followed(endless, 0.0, 1.0, {})
+
+
+MISSING = object()
+
+
+def told_by_type(q: float, rng: Any) -> Any:
+    noisy = rng.laplace(np.float64(q), 1.0)
+    return noisy if type(noisy) is float else q
+
+
+def of_no_scale(q: float, rng: Any) -> Any:
+    try:
+        return rng.laplace(q, -0.0)
+    except ValueError:
+        return 0
+
+
+def without_those_missing(data: list[Any], rng: Any) -> Any:
+    return len([each for each in data if each is not MISSING]) + rng.laplace()
+
+
+@for_each(
+    ("function", "first", "second", "truth"),
+    [
+        (told_by_type, 0.0, 1.0, 1.0),
+        (of_no_scale, 0.0, 1.0, 0.0),
+        (without_those_missing, [MISSING] * 5, [], 0.0),
+    ],
+)
+def test_what_numpy_and_python_tell_apart_accuses_nobody(
+    function: Function, first: Any, second: Any, truth: float
+) -> None:
+    holds(function, first, second, truth)

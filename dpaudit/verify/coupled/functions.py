@@ -20,6 +20,8 @@ from dpaudit.verify.coupled.numeric import NumberRules
 from dpaudit.verify.coupled.rules import ANY
 from dpaudit.verify.coupled.values import (
     AT_LEAST_0,
+    ME,
+    USER,
     EntryAxis,
     EntryIndex,
     FreshNoise,
@@ -241,11 +243,13 @@ class CallRules(NumberRules):
 
     def of_unknown_key(self, owner: dict[Any, Any], name: str, index: Any, default: Any = None) -> Any:
         """owner.get(index, default), or setdefault, where it is not known which key that is."""
+        self.keyed_by(owner, index)
         key = self.key(owner, index)
         if is_plain(key) and not is_plain(index) and name != "pop":
             return owner.get(key, default) if name == "get" else owner.setdefault(key, default)
         usual = any(isinstance(each, Record) for each in (index, *parts(index)))  # of a record that both runs have
-        own = not usual and any(isinstance(each, Own) for each in owner)  # else it may be a key of one run alone
+        users = isinstance(index, Record) and index.path in USER  # no other row has the user of one run alone
+        own = any(isinstance(each, Own) and not (users and each is ME) for each in owner)  # it may be asked for
         others = [owner[each] for each in self.others(owner)] if usual else list(owner.values())
         if name == "pop" or own or not is_same([index, *others, default]) or holds(others):
             return self.refused(name)

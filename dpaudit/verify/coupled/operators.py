@@ -66,6 +66,7 @@ class OperatorRules(NoiseLedger):
 
     numbers: set[tuple[Any, ...]]  # parts of records that are used as numbers
     facts: dict[Any, Any]
+    kinds: dict[int, tuple[Any, set[bool]]]  # of keys, of each dictionary: whether users, or other parts of rows
     rows: EntryAxis
     standing: dict[int, Any]  # containers in a vector, of which each stands for many
 

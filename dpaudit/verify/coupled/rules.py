@@ -18,6 +18,7 @@ from dpaudit.verify.coupled.operators import OperatorRules
 from dpaudit.verify.coupled.values import (
     ALL,
     AT_LEAST_0,
+    USER,
     EntryAxis,
     EntryIndex,
     FreshNoise,
@@ -43,6 +44,7 @@ from dpaudit.verify.coupled.values import (
     is_plain,
     is_same,
     number_of,
+    parts,
 )
 from dpaudit.verify.coupled.ways import Contents, NotShown, OtherKind
 
@@ -229,6 +231,14 @@ class ValueRules(OperatorRules):
             self.kept.append(index.region)
         return self.facts[which]  # type: ignore[no-any-return]
 
+    def keyed_by(self, owner: Any, index: Any) -> None:
+        """Raises where the keys of a dictionary are users at one place, and other parts of rows at another."""
+        if isinstance(owner, dict):
+            kinds = self.kinds.setdefault(id(owner), (owner, set()))[1]
+            kinds |= {each.path in USER for each in (index, *parts(index)) if isinstance(each, Record)}
+            if len(kinds) > 1:
+                raise self.run.refusal("a dictionary of users and of other parts of rows", "use one for each")
+
     def adds_somewhere(
         self, owner: Any, index: Any, op: ast.operator, value: ast.expr, start: ast.expr | None = None
     ) -> bool:
@@ -236,6 +246,7 @@ class ValueRules(OperatorRules):
 
         `start`: what an entry that is not there yet is taken for.
         """
+        self.keyed_by(owner, index)
         known = isinstance(owner, dict | list | KnownArray) and isinstance(op, ast.Add | ast.Sub)
         if not known or is_plain(index) or not is_same(index) or self.single is not None:
             return False
@@ -257,6 +268,7 @@ class ValueRules(OperatorRules):
     def store(self, owner: Any, index: Any, value: Any) -> None:
         """owner[index] = value."""
         self.run.check_alone(owner)
+        self.keyed_by(owner, index)
         if isinstance(owner, KnownArray):
             value = self.fitting(owner, value)
             if not owner.shared and isinstance(index, int | np.integer):

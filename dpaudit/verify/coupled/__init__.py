@@ -22,7 +22,7 @@ from dpaudit.verify.coupled.noise import Rng, WholeAnswers
 from dpaudit.verify.coupled.operators import Split
 from dpaudit.verify.coupled.refused import check_followed
 from dpaudit.verify.coupled.spent import Spending, at_most, by_sample, root_above
-from dpaudit.verify.coupled.values import is_same, words
+from dpaudit.verify.coupled.values import UserRows, is_same, words
 from dpaudit.verify.coupled.ways import MOST_WAYS, NotShown, OtherKind, RaisedAlike, Script
 from dpaudit.verify.language.source import ReadSource, source_of
 
@@ -215,7 +215,7 @@ def _ways(source: ReadSource, parameters: Mapping[str, Any], case: NeighbourCase
         run, given = TreeExecutor(source), copy.deepcopy(dict(parameters))
         run.rules = rules = LoopRules(run)
         run.script = script
-        rules.numbers = case.numbers
+        rules.numbers, rules.of_users = case.numbers, isinstance(case.data, UserRows)
         try:
             output = rules.look(
                 run.call_definition(source.definition, [], arguments_of(source.definition, given, case.data), None)

@@ -61,6 +61,7 @@ class TreeExecutor(Expressions):
             ):
                 container, place = self.name(seen["c_"]), self.value(seen["K"])
                 more, start = seen["MORE"], seen["START"]
+                self.rules.written(container, place, ast.dump(start))
                 if not isinstance(container, dict) or not self.rules.adds_somewhere(
                     container, place, ast.Add(), more, start
                 ):
@@ -117,7 +118,9 @@ class TreeExecutor(Expressions):
                 for each, part in zip(targets, self.unpacked(value, len(targets)), strict=True):
                     self.assign(each, part)
             case ast.Subscript(value=owner, slice=index):
-                self.store(self.value(owner), self.value(index), value)
+                container, place = self.value(owner), self.value(index)
+                self.rules.written(container, place, "store")
+                self.store(container, place, value)
             case ast.Attribute(value=ast.Name(id=name), attr=attribute) if isinstance(self.name(name), Instance):
                 self.store(self.name(name).attributes, attribute, value)
             case _:
@@ -136,6 +139,7 @@ class TreeExecutor(Expressions):
         """`target op= value`: lists and arrays are changed where they are."""
         if isinstance(target, ast.Subscript):
             owner, index = self.value(target.value), self.value(target.slice)
+            self.rules.written(owner, index, "add")
             if not self.rules.adds_somewhere(owner, index, op, value):
                 index = self.rules.key(owner, index)
                 before = self.entry(owner, index)
@@ -251,6 +255,8 @@ class TreeExecutor(Expressions):
             raise self.refusal("else of a loop", "write it after the loop")
         for turn in range(MOST_TURNS):
             condition = self.truth(self.value(node.test))
+            if isinstance(condition, PairedTruth) and self.rules.single is not None:
+                raise self.refusal("a loop that noise ends, for one record alone", "write it before the loop")
             if isinstance(condition, PairedTruth):
                 if turn == 0 and self.rules.settles(lambda: self.endless(lambda: self.guarded(node))):
                     return

@@ -115,6 +115,8 @@ class Expressions(Ways):
         """Whether a value counts as true: known, or a `Truth` that both runs share."""
         if isinstance(value, OpaqueValue):
             raise self.refusal("a function as a truth value", "call it")
+        if isinstance(value, list | dict) and any(isinstance(each, Rest | Own) for each in value):
+            raise self.refusal("the truth of what has an unknown number of entries", "ask for its length")
         if not isinstance(value, ABSTRACT):
             return self.plain(bool, value)
         found = self.rules.truth(value)

@@ -256,6 +256,7 @@ class CallRules(NumberRules):
         if isinstance(default, list | dict | set | KnownArray) and self.run.names_of(default):
             raise self.run.refusal("a default that has a name", "write it where it stands")
         if name == "setdefault":
+            self.written(owner, index, "store")
             made = Unlisted()
             self.store(owner, index, made)
             return made

@@ -88,6 +88,7 @@ class NoiseLedger:
         self.clock = 0
         self.born: dict[int, int] = {}  # noise that was made, and when
         self.kept: list[Any] = []
+        self.made_in: list[tuple[int, int]] = []  # between which times numbers are those of single entries
         self.own: set[int] = set()  # noise that is drawn for each entry of a vector
 
     # --- what was done, and undone ------------------------------------------------------------------------------
@@ -145,6 +146,8 @@ class NoiseLedger:
         law = name.removeprefix("standard_")
         if law in CENTRED:
             return self.noise(law, known)
+        if name in FREE and self.single is not None:
+            raise self.run.refusal(f"`{name}` of the generator for one record alone", "draw before the loop")
         if name in FREE and all(map(is_same, [*args, *kwargs.values()])):
             whole = name in ("integers", "binomial") and known.get("size") is None
             return PairedNumber(whole=True) if whole else UnknownValue()
@@ -434,7 +437,9 @@ class NoiseLedger:
     def spread(self, numbers: list[PairedNumber]) -> Fraction:
         """By how much one of several numbers may gain on another from the first run to the second."""
         less = {each.less for each in numbers}
-        moves = [each.alone if len(less) == 1 and each.less is not None else each.moved for each in numbers]
+        if any(each is not None and any(low < each[0].born < high for low, high in self.made_in) for each in less):
+            less = {None}  # what is taken away is each entry's own
+        moves = [each.alone if len(less) == 1 and None not in less else each.moved for each in numbers]
         hull = functools.reduce(operator.or_, moves)
         if math.isinf(hull.width):
             raise self.run.refusal("a choice by scores that may move by any amount", "bound the scores")

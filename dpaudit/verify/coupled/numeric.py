@@ -260,6 +260,8 @@ class NumberRules(ValueRules):
         if key is not None:
             return self.most_by(pick, self.run.items(values[0]), key) if len(values) == 1 else NotImplemented
         entries = list(values) if len(values) > 1 else self.run.items(values[0])
+        if self.single is not None and isinstance(entries, Vector) and not entries.axis.filled:
+            raise self.run.refusal("the largest or the least of what may be empty", "give a default")
         if isinstance(entries, list) and entries:
             found = functools.reduce(functools.partial(self._either_of, pick), entries)
             top = type(found) is PairedNumber and pick is max and len(values) == 1 < len(entries)

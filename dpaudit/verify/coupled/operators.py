@@ -66,6 +66,8 @@ class OperatorRules(NoiseLedger):
 
     numbers: set[tuple[Any, ...]]  # parts of records that are used as numbers
     facts: dict[Any, Any]
+    of_users = False  # whether the data are rows of users
+    ways: dict[int, tuple[Any, set[str]]]  # in which the entries of each dictionary are written
     kinds: dict[int, tuple[Any, set[bool]]]  # of keys, of each dictionary: whether users, or other parts of rows
     rows: EntryAxis
     standing: dict[int, Any]  # containers in a vector, of which each stands for many
@@ -266,9 +268,11 @@ class OperatorRules(NoiseLedger):
         if isinstance(left, Vector) and isinstance(right, Vector):
             return self.each(left, function, right, array=True, fresh=True)
         if isinstance(left, KnownArray):
-            return KnownArray([function(one, self.scalar(right)) for one in left.items])
+            other = self.scalar(right)
+            return KnownArray([function(one, other) for one in left.items])
         if isinstance(right, KnownArray):
-            return KnownArray([function(self.scalar(left), two) for two in right.items])
+            other = self.scalar(left)
+            return KnownArray([function(other, two) for two in right.items])
         if not isinstance(left, Vector) and not isinstance(right, Vector):
             return function(left, right)  # an array that was looked at whole
         if isinstance(left, Vector):
@@ -342,7 +346,9 @@ class OperatorRules(NoiseLedger):
                 replace(one, entry_of=each) if type(one) is PairedNumber else one
                 for one, each in zip(entries, every, strict=True)
             )
-            return of_itself(function(*own), since)
+            found = of_itself(function(*own), since)
+            self.made_in.append((since, next(CLOCK)))
+            return found
 
         usual = self.many(lambda: self.of_any_row(made, *(each.usual for each in every)))
         changed = tuple(self.both(made, *entries) for entries in zip(*(each.changed for each in every), strict=True))
@@ -385,7 +391,7 @@ class OperatorRules(NoiseLedger):
             return KnownArray([PairedTruth() for _ in sums]) if isinstance(right, KnownArray) else PairedTruth()
         forms = {form_of(left), form_of(right)}
         listed = isinstance(op, ast.Eq | ast.NotEq) or isinstance(left, list) or isinstance(right, list)
-        if "list or array" in forms and (listed or len(forms) == 1 or "vector" in forms):
+        if {"list or array", "vector"} & forms and (listed or len(forms) == 1 or "vector" in forms):
             raise self.run.refusal("a list or an array that is compared", "make it an array, by np.array(...)")
         if isinstance(left, arrays) or isinstance(right, arrays):
             return self.elementwise(lambda one, two: self.run.compared(op, one, two), left, right)

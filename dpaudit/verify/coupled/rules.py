@@ -239,6 +239,17 @@ class ValueRules(OperatorRules):
             if len(kinds) > 1:
                 raise self.run.refusal("a dictionary of users and of other parts of rows", "use one for each")
 
+    def written(self, owner: Any, index: Any, how: str) -> None:
+        """Raises where entries of a dictionary at keys of the data are written in two ways: which is first decides."""
+        user = self.of_users and isinstance(index, Record) and index.path in USER  # whom no other row has
+        if isinstance(owner, dict) and not is_plain(index) and not user:
+            ways = self.ways.setdefault(id(owner), (owner, set()))[1]
+            ways.add(how)
+            if len(ways) > 1:
+                raise self.run.refusal(
+                    "a dictionary that is written to in two ways", "use one `c[k] = c.get(k, 0) + x`"
+                )
+
     def adds_somewhere(
         self, owner: Any, index: Any, op: ast.operator, value: ast.expr, start: ast.expr | None = None
     ) -> bool:

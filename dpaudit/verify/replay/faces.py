@@ -207,6 +207,8 @@ def _class() -> tuple[type, Any]:
 
     def draw(name: str) -> Any:
         def method(seen: Any, *arguments: Any, **options: Any) -> Any:
+            if any(isinstance(each, bool) for each in (options.get("size"), *arguments[1:])):
+                raise get(seen).refuse(f"rng.{name} with a truth value as its size is no draw that replay knows")
             return getattr(get(seen), name)(*arguments, **options)
 
         own = getattr(GENERATOR, name)

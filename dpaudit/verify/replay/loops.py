@@ -28,11 +28,23 @@ PURE += [each for each in vars(math).values() if callable(each)]
 REACHING = frozenset(
     ("exec", "eval", "globals", "locals", "vars", "setattr", "delattr", "breakpoint", "super", "id", "dir")
 )
-REBINDING = (ast.Global, ast.Import, ast.ImportFrom)
+ASKING = frozenset(("getattr", "hasattr"))  # what a stand-in has, say
+REBINDING = (ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.ClassDef, ast.Delete)
+OF_STAND_INS = frozenset(
+    ["law", "offset", "step", "source", "form", "numpys", "is_below", "below", "refuse", "value", "rate", "low", "use"]
+)
+OF_NUMPYS_STATE = frozenset(["errstate", "seterr", "seterrcall", "printoptions", "set_printoptions", "testing"])
 _STATEMENTS = "Assign AugAssign AnnAssign Expr If While For Break Continue Return Pass Raise Assert"
 _EXPRESSIONS = "BoolOp BinOp UnaryOp IfExp Compare Call keyword Constant Name Tuple Subscript Slice Attribute NamedExpr"
 _PARTS = "expr_context operator boolop unaryop cmpop arguments arg"
 READ = tuple(getattr(ast, name) for name in f"{_STATEMENTS} {_EXPRESSIONS} {_PARTS}".split())
+
+
+def _is_odd(node: ast.Attribute) -> bool:
+    """Whether an attribute is set, hidden, or one that numbers do not have and their stand-ins do."""
+    return not isinstance(node.ctx, ast.Load) or node.attr[0] == "_" or node.attr in OF_STAND_INS | OF_NUMPYS_STATE
+
+
 VALUE = "__value__"  # of a function that is called
 ROUND = f"""
 for __round__ in (0,):
@@ -77,13 +89,13 @@ class Samplers:
         if not any(isinstance(part, ast.While) for part in ast.walk(tree)):
             return self.function
         functions = [each for each in tree.body if isinstance(each, ast.FunctionDef)]
-        known = {*WORDS_OF_PYTHON - REACHING, *source.functions, *source.constants, *source.modules}
+        known = {*WORDS_OF_PYTHON - REACHING - ASKING, *source.functions, *source.constants, *source.modules}
         for each in functions:
             names = free_names(each) - known | {name for name in read_names(each) if name[:2] == "__"}
             if names:
                 raise InvalidSpec(f"{', '.join(sorted(names))} may change what names mean")
             for part in [part for statement in each.body for part in ast.walk(statement)]:
-                if isinstance(part, REBINDING) or isinstance(part, ast.Attribute) and part.attr[0] == "_":
+                if isinstance(part, REBINDING) or isinstance(part, ast.Attribute) and _is_odd(part):
                     raise InvalidSpec(f"`{ast.unparse(part)}` may change what names mean")
                 if isinstance(part, ast.Compare) and not all(map(_by_value, part.ops, part.comparators)):
                     raise InvalidSpec(f"`{ast.unparse(part)}` tells objects apart by `is`, not by their values")
@@ -193,7 +205,9 @@ class _Returns(ast.NodeTransformer):
 
 
 def _loads(node: ast.AST) -> Counter[str]:
-    return Counter(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    names = [n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    added = [n.target for n in ast.walk(node) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)]
+    return Counter(n.id for n in (*names, *added))
 
 
 def _inside(node: ast.AST) -> Iterator[ast.AST]:

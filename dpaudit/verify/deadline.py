@@ -27,6 +27,11 @@ def within(seconds: float) -> Iterator[None]:
         _END.reset(token)
 
 
+def time_over() -> float:
+    """When the time is over, as `time.monotonic` tells it."""
+    return _END.get()
+
+
 def left_s(most: float = math.inf) -> float:
     """The seconds that are left, at most `most`. Raises `OutOfTime` where the time is over."""
     left = _END.get() - time.monotonic()

@@ -15,6 +15,7 @@ from dpaudit.verify.coupled import ROWS, Derivation, Way, check_derivation
 from dpaudit.verify.coupled.cases import NeighbourCase
 from dpaudit.verify.coupled.examples import example
 from dpaudit.verify.coupled.spent import Spending
+from dpaudit.verify.enclosure import check_wide
 from dpaudit.verify.language.source import source_of
 from dpaudit.verify.proof import SYMMETRIC, Proof
 from dpaudit.verify.stored import is_json
@@ -150,7 +151,7 @@ def check_about(derivation: Derivation, pair: AdjacentPair) -> None:
             )
         pair.check(relation)
         if not all(map(_finite, (pair.first, pair.second))):
-            raise InvalidSpec(f'the proof is about finite numbers of 64 bits, and the pair "{pair.name}" has others')
+            raise InvalidSpec(f'the proof is about finite numbers, and the pair "{pair.name}" has others')
     else:
         answers = answers_of_pair(pair)  # raises for numbers that round otherwise than doubles
         if derivation.whole and any(each.denominator != 1 for side in answers for each in side):
@@ -162,8 +163,9 @@ def _is_row(record: Any) -> bool:
 
 
 def _finite(value: Any) -> bool:
-    """Whether no number in data is infinite, none at all, or of a narrow type of numpy's, whose arithmetic wraps."""
-    if hasattr(value, "dtype") and value.dtype.kind in "fiub" and value.dtype.itemsize < 8:
+    """Whether no number in data is infinite, or none at all. Raises `InvalidSpec` for narrow types of numpy's."""
+    check_wide("a number of the data", value)
+    if getattr(getattr(value, "dtype", None), "kind", "") == "b":  # of numpy's, which do not add up
         return False
     if hasattr(value, "tolist"):
         value = value.tolist()

@@ -81,7 +81,7 @@ class LoopRules(CallRules):
         self.rows, self.standing = EntryAxis(), {}
         self.ones: dict[int, Any] = {}  # containers that one run alone has made
         self.marks: dict[Any, PairedNumber] = {}  # of each variable: what it is at the start of a turn of one run alone
-        self.kinds, self.ways = {}, {}
+        self.habits = {}
         self.facts: dict[Any, Any] = {}  # what was found out of the case on the way, undone with all else
         self.numbers = set[tuple[Any, ...]]()
 

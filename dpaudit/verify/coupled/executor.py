@@ -61,7 +61,7 @@ class TreeExecutor(Expressions):
             ):
                 container, place = self.name(seen["c_"]), self.value(seen["K"])
                 more, start = seen["MORE"], seen["START"]
-                self.rules.written(container, place, ast.dump(start))
+                self.rules.check_keys(container, place, ast.dump(start))
                 if not isinstance(container, dict) or not self.rules.adds_somewhere(
                     container, place, ast.Add(), more, start
                 ):
@@ -119,7 +119,7 @@ class TreeExecutor(Expressions):
                     self.assign(each, part)
             case ast.Subscript(value=owner, slice=index):
                 container, place = self.value(owner), self.value(index)
-                self.rules.written(container, place, "store")
+                self.rules.check_keys(container, place, "store")
                 self.store(container, place, value)
             case ast.Attribute(value=ast.Name(id=name), attr=attribute) if isinstance(self.name(name), Instance):
                 self.store(self.name(name).attributes, attribute, value)
@@ -139,7 +139,7 @@ class TreeExecutor(Expressions):
         """`target op= value`: lists and arrays are changed where they are."""
         if isinstance(target, ast.Subscript):
             owner, index = self.value(target.value), self.value(target.slice)
-            self.rules.written(owner, index, "add")
+            self.rules.check_keys(owner, index, "add")
             if not self.rules.adds_somewhere(owner, index, op, value):
                 index = self.rules.key(owner, index)
                 before = self.entry(owner, index)

@@ -243,7 +243,7 @@ class CallRules(NumberRules):
 
     def of_unknown_key(self, owner: dict[Any, Any], name: str, index: Any, default: Any = None) -> Any:
         """owner.get(index, default), or setdefault, where it is not known which key that is."""
-        self.keyed_by(owner, index)
+        self.check_keys(owner, index, "store" if name == "setdefault" else "")
         key = self.key(owner, index)
         if is_plain(key) and not is_plain(index) and name != "pop":
             return owner.get(key, default) if name == "get" else owner.setdefault(key, default)
@@ -256,7 +256,6 @@ class CallRules(NumberRules):
         if isinstance(default, list | dict | set | KnownArray) and self.run.names_of(default):
             raise self.run.refusal("a default that has a name", "write it where it stands")
         if name == "setdefault":
-            self.written(owner, index, "store")
             made = Unlisted()
             self.store(owner, index, made)
             return made

@@ -44,7 +44,6 @@ from dpaudit.verify.coupled.values import (
     is_plain,
     is_same,
     number_of,
-    of_itself,
     parts,
 )
 from dpaudit.verify.coupled.ways import OtherKind, RaisedAlike
@@ -67,8 +66,7 @@ class OperatorRules(NoiseLedger):
     numbers: set[tuple[Any, ...]]  # parts of records that are used as numbers
     facts: dict[Any, Any]
     of_users = False  # whether the data are rows of users
-    ways: dict[int, tuple[Any, set[str]]]  # in which the entries of each dictionary are written
-    kinds: dict[int, tuple[Any, set[bool]]]  # of keys, of each dictionary: whether users, or other parts of rows
+    habits: dict[int, tuple[Any, set[bool], set[str]]]  # of a dictionary: whether users are its keys, how it is written
     rows: EntryAxis
     standing: dict[int, Any]  # containers in a vector, of which each stands for many
 
@@ -346,7 +344,7 @@ class OperatorRules(NoiseLedger):
                 replace(one, entry_of=each) if type(one) is PairedNumber else one
                 for one, each in zip(entries, every, strict=True)
             )
-            found = of_itself(function(*own), since)
+            found = function(*own)
             self.made_in.append((since, next(CLOCK)))
             return found
 

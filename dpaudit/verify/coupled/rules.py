@@ -231,24 +231,21 @@ class ValueRules(OperatorRules):
             self.kept.append(index.region)
         return self.facts[which]  # type: ignore[no-any-return]
 
-    def keyed_by(self, owner: Any, index: Any) -> None:
-        """Raises where the keys of a dictionary are users at one place, and other parts of rows at another."""
-        if isinstance(owner, dict):
-            kinds = self.kinds.setdefault(id(owner), (owner, set()))[1]
-            kinds |= {each.path in USER for each in (index, *parts(index)) if isinstance(each, Record)}
-            if len(kinds) > 1:
-                raise self.run.refusal("a dictionary of users and of other parts of rows", "use one for each")
+    def check_keys(self, owner: Any, index: Any, written: str = "") -> None:
+        """Raises where a dictionary has users and other parts of rows for keys, or is `written` to in two ways.
 
-    def written(self, owner: Any, index: Any, how: str) -> None:
-        """Raises where entries of a dictionary at keys of the data are written in two ways: which is first decides."""
+        An entry at a key of the data may be written by several records; what it is must not depend on which is first.
+        """
+        if not isinstance(owner, dict):
+            return
+        _, users, ways = self.habits.setdefault(id(owner), (owner, set(), set()))
+        users |= {each.path in USER for each in (index, *parts(index)) if isinstance(each, Record)}
+        if len(users) > 1:
+            raise self.run.refusal("a dictionary of users and of other parts of rows", "use one for each")
         user = self.of_users and isinstance(index, Record) and index.path in USER  # whom no other row has
-        if isinstance(owner, dict) and not is_plain(index) and not user:
-            ways = self.ways.setdefault(id(owner), (owner, set()))[1]
-            ways.add(how)
-            if len(ways) > 1:
-                raise self.run.refusal(
-                    "a dictionary that is written to in two ways", "use one `c[k] = c.get(k, 0) + x`"
-                )
+        ways |= {written} if written and not user and not is_plain(index) else set()
+        if len(ways) > 1:
+            raise self.run.refusal("a dictionary that is written to in two ways", "use one `c[k] = c.get(k, 0) + x`")
 
     def adds_somewhere(
         self, owner: Any, index: Any, op: ast.operator, value: ast.expr, start: ast.expr | None = None
@@ -257,7 +254,7 @@ class ValueRules(OperatorRules):
 
         `start`: what an entry that is not there yet is taken for.
         """
-        self.keyed_by(owner, index)
+        self.check_keys(owner, index)
         known = isinstance(owner, dict | list | KnownArray) and isinstance(op, ast.Add | ast.Sub)
         if not known or is_plain(index) or not is_same(index) or self.single is not None:
             return False
@@ -279,7 +276,7 @@ class ValueRules(OperatorRules):
     def store(self, owner: Any, index: Any, value: Any) -> None:
         """owner[index] = value."""
         self.run.check_alone(owner)
-        self.keyed_by(owner, index)
+        self.check_keys(owner, index)
         if isinstance(owner, KnownArray):
             value = self.fitting(owner, value)
             if not owner.shared and isinstance(index, int | np.integer):

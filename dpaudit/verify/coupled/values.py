@@ -471,18 +471,6 @@ def copied(value: Any, records: dict[int, Any] | None = None) -> Any:
     return value
 
 
-def of_itself(value: Any, since: int) -> Any:
-    """What was made of an entry since a time: a number of its own that was taken from it says nothing of others."""
-    match value:
-        case PairedNumber() if value.less is not None and value.less[0].born > since:
-            return replace(value, less=None)
-        case Noisy() if isinstance(value.base, PairedNumber):
-            value.base = of_itself(value.base, since)
-        case tuple() | list():
-            return type(value)(of_itself(each, since) for each in value)
-    return value
-
-
 def holds(value: Any) -> bool:
     """Whether there is a container inside that can be changed."""
     return any(isinstance(each, list | dict | set | KnownArray) or holds(each) for each in parts(value))

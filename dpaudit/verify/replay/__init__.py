@@ -24,7 +24,8 @@ import numpy as np
 from dpaudit.base import validate
 from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.mechanisms.functions import PerRun, check_callable
-from dpaudit.verify.deadline import left_s
+from dpaudit.running.guard import ended_at
+from dpaudit.verify.deadline import left_s, time_over
 from dpaudit.verify.replay.canonical import Raised, Shaped, canonical
 from dpaudit.verify.replay.choices import Choices
 from dpaudit.verify.replay.faces import types_as_they_seem
@@ -175,7 +176,7 @@ def _losses(
         true += [np.random.default_rng(SEED + place) for place in range(len(datasets))]
         with types_as_they_seem():
             for place, data in enumerate(datasets):
-                with _named(place):
+                with _named(place), ended_at(time_over()):
                     walked.append(walk_paths(call, data, choices, most - sum(each.paths for each in walked)))
             choices.close()
             for place in reversed(range(len(datasets))):
@@ -208,6 +209,7 @@ def _named(place: int) -> Iterator[None]:
     try:
         yield
     except OutOfTime:
+        left_s()  # says what to do
         raise
     except (InvalidSpec, UnsoundAudit) as error:
         kind = UnsoundAudit if isinstance(error, UnsoundAudit) else InvalidSpec

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dpaudit.errors import DpAuditError, UnsoundAudit
+from dpaudit.errors import DpAuditError, Interrupted, UnsoundAudit
 from dpaudit.verify.replay.faces import Uniform
 from dpaudit.verify.replay.source import StandIn
 from dpaudit.verify.replay.tails import Unbounded
@@ -86,7 +86,7 @@ def _guarded(step: Callable[[], T]) -> T:
     """A step that calls code of the output itself, whose failure is not an output of the mechanism."""
     try:
         return step()
-    except (DpAuditError, KeyboardInterrupt, MemoryError):
+    except (DpAuditError, Interrupted, KeyboardInterrupt, MemoryError):
         raise
     except BaseException as error:
         raise UnsoundAudit(f"an output cannot be read: {type(error).__name__}; return plain values") from error

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
+from dpaudit.errors import DpAuditError, Interrupted, InvalidSpec, UnsoundAudit
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.replay.canonical import Raised, canonical, raised
 from dpaudit.verify.replay.choices import DIFFERS, Again, Choices, Draws, PastRun
@@ -128,7 +128,7 @@ def outcome(call: Call, data: Any, rng: Any, source: Draws | None = None) -> Has
     """
     try:
         output = call(data, rng)
-    except (DpAuditError, KeyboardInterrupt, MemoryError):
+    except (DpAuditError, Interrupted, KeyboardInterrupt, MemoryError):
         raise
     except BaseException as error:
         if source is not None and source.is_lost:

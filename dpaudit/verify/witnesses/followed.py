@@ -26,9 +26,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dpaudit.errors import DpAuditError, OutOfTime
+from dpaudit.errors import DpAuditError, Interrupted, OutOfTime
 from dpaudit.mechanisms.functions import PerRun
-from dpaudit.verify.deadline import left_s
+from dpaudit.running.guard import ended_at
+from dpaudit.verify.deadline import left_s, time_over, within
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.replay import no_other_randomness
@@ -51,6 +52,7 @@ from dpaudit.verify.witnesses.states import (
 
 MOST_RUNS, MOST_STEPS = 600, 60_000  # of one dataset; steps are draws and choices of all its runs
 AGAIN = 24  # runs on numbers, of all paths together, and one of each at least
+LONGEST_S = 30.0  # for both datasets: code that draws nothing may never end
 CLOSE = 1e-9  # relative: numbers that rounding may part
 TRIED = 64  # draws that may take a path, and as many wide ones, before it is asked which do
 NARROW = 1e-6  # of a scale: paths no wider than this may have no draws
@@ -351,11 +353,14 @@ def followed(
     """What a function gives out on either dataset. Raises `OutsideIntegrals` for what is not followed."""
     call, balls = PerRun(function, dict(parameters)).open().call, Balls()
     try:
-        with no_other_randomness():
+        with within(LONGEST_S), no_other_randomness(), ended_at(time_over()):
             ours, theirs = (_outcomes(name, _Code(call, copier(data)).paths(), balls) for data in (first, second))
         _check_apart(ours, theirs)
     except OverflowError:
         raise OutsideIntegrals("noisy numbers beyond doubles") from None
+    except OutOfTime:
+        left_s()
+        raise OutsideIntegrals(f"the code does not come to an end in {LONGEST_S:g} seconds") from None
     return ours, theirs
 
 
@@ -388,7 +393,7 @@ class _Code:
         left_s()
         try:
             output = self.call(self.fresh(), behind.face)
-        except (OutOfTime, KeyboardInterrupt, MemoryError):
+        except (OutOfTime, Interrupted, KeyboardInterrupt, MemoryError):
             raise
         except BaseException as error:
             raise OutsideIntegrals(str(behind.error or f"it raises {type(error).__name__}: {error}")) from None

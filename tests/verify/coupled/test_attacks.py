@@ -1,8 +1,7 @@
 """Small programs that break their claims, each by something that a proof could overlook; and sound ones beside them.
 
 `attacks.txt` and `twins.txt` hold a program under each heading: its name, the adjacency, the parameters, the claim (1.0
-where none is given) and how many answers there are. One whose name begins with "!" is proved still: it is known, and
-its test fails once it is not, so that the mark goes.
+where none is given) and how many answers there are.
 """
 
 from __future__ import annotations
@@ -76,13 +75,7 @@ def attacks(file: str) -> Iterator[Attack]:
         )
 
 
-ATTACKS = [
-    pytest.param(each, id=each.name, marks=[pytest.mark.xfail(strict=True)] if each.name.startswith("!") else [])
-    for each in attacks("attacks.txt")
-]
-
-
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("attack", [*attacks("attacks.txt")], ids=lambda each: each.name)
 def test_what_breaks_its_claim_is_not_proved(attack: Attack) -> None:
     try:
         assert attack.verdict != "PROVED"

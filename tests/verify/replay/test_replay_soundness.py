@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.errors import InvalidSpec, UnsoundAudit
+from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
+from dpaudit.verify.deadline import within
 from dpaudit.verify.replay import Choices, replay, walk
 from dpaudit.verify.replay.canonical import raised
 from dpaudit.verify.replay.choices import MOST_DRAWS, Again, PastRun
@@ -550,3 +551,13 @@ def test_what_would_tell_a_stand_in_apart_is_refused(name: str) -> None:
 @for_each("name", PAST_IT)
 def test_what_goes_past_a_stand_in_is_refused(name: str) -> None:
     refused(PAST_IT[name])
+
+
+def test_a_mechanism_that_never_ends_is_ended_with_the_time() -> None:
+    def stuck(count: int, rng: Any) -> Any:
+        while count > 0:
+            pass
+        return rng.integers(2)
+
+    with pytest.raises(OutOfTime, match="max_time_s"), within(0.5):
+        replay(stuck, (0, 1), [(0, 1)])

@@ -7,6 +7,7 @@ replay.
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import math
 import re
@@ -19,6 +20,7 @@ from typing import Any
 import pytest
 
 import dpaudit
+from benchmarks.forms import noise
 from dpaudit.verify.replay import Shaped, canonical, replay
 from dpaudit.verify.replay.canonical import raised
 from dpaudit.verify.replay.tails import Tail
@@ -40,41 +42,9 @@ def coins(p, rng):
     return k
 
 
-def bernoulli(x, rng):
-    while x > 1:
-        if not bernoulli(1, rng):
-            return False
-        x -= 1
-    k = 1
-    while rng.random() < x / k:
-        k += 1
-    return k % 2 == 1
-
-
-def discrete_laplace(t, rng):
-    while True:
-        u = int(rng.integers(t))
-        if not bernoulli(u / t, rng):
-            continue
-        v = 0
-        while bernoulli(1, rng):
-            v += 1
-        size = u + t * v
-        negative = rng.integers(2) == 1
-        if negative and size == 0:
-            continue
-        return -size if negative else size
-
-
-def discrete_gaussian(sigma, rng):
-    t = math.floor(sigma) + 1
-    while True:
-        y = discrete_laplace(t, rng)
-        if bernoulli((abs(y) - sigma**2 / t) ** 2 / (2 * sigma**2), rng):
-            return y
-
-
 """
+SHARED = map(inspect.getsource, (noise._bernoulli_exp, noise._discrete_laplace, noise._discrete_gaussian))
+HEAD += "\n\n".join(SHARED).replace("_bernoulli_exp", "bernoulli").replace("_discrete_", "discrete_") + "\n\n"
 STOP = Fraction(1, 2**12)  # a path of less probability is not followed by the enumeration
 
 

@@ -16,7 +16,8 @@ import pytest
 
 import dpaudit
 from dpaudit import AdjacentPair, ApproximateDP, GaussianDP, PureDP, Relation
-from dpaudit.errors import InvalidSpec, UnsoundAudit
+from dpaudit.errors import InvalidSpec, OutOfTime, UnsoundAudit
+from dpaudit.verify.deadline import within
 from dpaudit.verify.language import read
 from dpaudit.verify.replay import no_other_randomness
 from dpaudit.verify.witnesses import OutsideIntegrals, pair_loss
@@ -307,3 +308,13 @@ def test_python_has_its_own_words_afterwards() -> None:
     assert (float, max, min) == before
     assert random.Random(0).random() > 0.0
     assert Fraction(float("0.5")) == Fraction(1, 2)
+
+
+def test_code_that_never_ends_ends_with_the_time() -> None:
+    def stuck(q: float, rng: Any) -> Any:
+        while q > 0.0:
+            pass
+        return q + rng.laplace()
+
+    with pytest.raises(OutOfTime, match="max_time_s"), within(0.5):
+        followed(stuck, 0.0, 1.0, {})

@@ -42,10 +42,16 @@ def pytest_collect_file(file_path: Path) -> Iterator[None]:
     return found if examples else [each for each in found if not isinstance(each, DoctestModule)]
 
 
-def pytest_collection_finish() -> None:
-    """What is loaded by now stays loaded: full collections, which some libraries ask for, need not walk it again."""
-    gc.collect()
-    gc.freeze()
+LOADED = [0]  # modules when what was loaded was frozen last
+MANY = 100  # modules more
+
+
+def pytest_runtest_setup() -> None:
+    """What is loaded stays loaded: full collections, and whatever else looks at all objects, need not walk it again."""
+    if len(sys.modules) >= LOADED[0] + MANY:
+        gc.collect()
+        gc.freeze()
+        LOADED[0] = len(sys.modules)
 
 
 @pytest.fixture(autouse=True)

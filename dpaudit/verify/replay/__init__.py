@@ -236,26 +236,33 @@ def no_other_randomness(ours: Sequence[Any] = ()) -> Iterator[None]:
         return
     while not _ONE_AT_A_TIME.acquire(timeout=left_s(1.0)):
         pass
-    frozen = gc.get_freeze_count()
+    thaw = False
     try:
         _LOOKING.now = True
-        if frozen:
-            gc.collect()  # so that no garbage is frozen with the rest
-        gc.unfreeze()
         alive = _generators()
+        if any(each is first for each in alive for first in _FROZEN[:1]):  # the process froze no more since
+            alive = [each for each in (*alive, *_FROZEN) if each is not _FROZEN[0]]
+        elif gc.get_freeze_count():
+            _FROZEN.clear()
+            gc.collect()  # so that no garbage is frozen with the rest
+            gc.unfreeze()
+            alive = _generators()
+            gc.freeze()
+            _FROZEN[:] = [_Loose(), *alive]
+        else:
+            gc.freeze()  # so that at the end what is new is all there is to look at
+            thaw = True
         before = [*map(_state, alive)]
-        gc.freeze()  # so that at the end what is new is all there is to look at
         with _watched() as asked:
             yield
             drawn = [getattr(each, "bit_generator", each) for each in ours]
-            spared = {id(each) for each in (*drawn, *(getattr(each, "seed_seq", None) for each in drawn))}
+            known = (*alive, *_FROZEN, *drawn, *(getattr(each, "seed_seq", None) for each in drawn))
+            spared = {*map(id, known)}
             new = _generators(spared) and gc.collect() >= 0 and _generators(spared)
         moved = [*map(_state, alive)] != before
     finally:
-        if not frozen:
+        if thaw:
             gc.unfreeze()
-        elif not gc.get_freeze_count():
-            gc.freeze()
         _LOOKING.now = False
         _ONE_AT_A_TIME.release()
     if asked or new or moved:
@@ -293,9 +300,17 @@ def _watched() -> Iterator[list[str]]:
             setattr(place, name, own)
 
 
+class _Loose:
+    """Stands at the head of the generators that were found frozen: it is not, unless the process froze again."""
+
+
+_FROZEN = list[Any]()  # such a one and those generators, where the process, not a replay, froze what it had
+
+
 def _generators(spared: Collection[int] = ()) -> list[Any]:
     """All generators that are alive and not frozen, except those that draw from the system and the `spared` ids."""
-    kinds, waiting = set[type](), [random.Random, np.random.BitGenerator, np.random.SeedSequence]
+    kinds = set[type]()
+    waiting: list[Any] = [_Loose, random.Random, np.random.BitGenerator, np.random.SeedSequence]
     while waiting:
         kinds.add(kind := waiting.pop())
         waiting += [each for each in kind.__subclasses__() if each is not random.SystemRandom]

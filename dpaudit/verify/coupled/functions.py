@@ -54,6 +54,7 @@ from dpaudit.verify.coupled.values import (
 from dpaudit.verify.coupled.ways import OtherKind, RaisedAlike
 
 ALONG = words("sum mean max min amax amin prod any all argmax argmin cumsum std var median argsort sort")  # an axis
+THREE = words("arange linspace full where clip histogram bincount isclose")  # arguments; of others the third may be out
 OF_NUMPY = ALONG | words(
     """
     array asarray copy zeros ones full arange linspace zeros_like ones_like eye concatenate stack ravel atleast_1d
@@ -125,8 +126,8 @@ class CallRules(NumberRules):
 
     def along(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Arguments of numpy's functions, `axis` by its name; none of an array of one axis."""
-        own, few = getattr(np, name, None), {"clip": 3, "round": 2, "around": 2}
-        most = own.nin if isinstance(own, np.ufunc) else few.get(name, 2 if name in ALONG else 9)
+        own = getattr(np, name, None)
+        most = own.nin if isinstance(own, np.ufunc) else 3 if name in THREE else 2
         if any(isinstance(each, dict | set) for each in args):
             raise self.run.refusal("numpy's functions of a dictionary or set", "use a list of its values")
         if len(args) > most or {"out", "where", "initial", "copy"} & set(kwargs):
@@ -217,6 +218,8 @@ class CallRules(NumberRules):
     def of_container(self, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Methods of lists, dictionaries and sets, with whatever is in them."""
         several = any(isinstance(each, Rest | Own) for each in owner)  # more than are written out here
+        if name in ("copy", "update") and any(isinstance(each, Own) for part in (owner, *args) for each in parts(part)):
+            raise self.run.refusal("a copy of a dictionary by keys of the data", "count in one dictionary")
         if name in ("get", "setdefault", "pop") and (several or args and not is_plain(args[0])):
             if isinstance(owner, list) or not args:
                 return self.refused(name)
@@ -259,7 +262,7 @@ class CallRules(NumberRules):
             made = Unlisted()
             self.store(owner, index, made)
             return made
-        return UnknownValue()
+        return functools.reduce(self.join, [default, *others])
 
     def of_keys(self, owner: dict[Any, Any], part: Callable[[Any, Any], Any]) -> Vector:
         """The keys of a dictionary that are the data's, and what they lead to; in the data's order (`ordered` not)."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 import math
-import operator
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -45,6 +44,7 @@ from dpaudit.verify.coupled.values import (
     is_same,
     number_of,
     parts,
+    unchanged,
 )
 from dpaudit.verify.coupled.ways import OtherKind, RaisedAlike
 
@@ -109,11 +109,14 @@ class OperatorRules(NoiseLedger):
     def number(self, value: Any) -> PairedNumber | None:
         """A value as a number, looked at; None for what is none."""
         found = self.look(value)
-        if isinstance(found, UnknownValue) and type(found) is UnknownValue and found.same:
-            return PairedNumber()
         if isinstance(found, np.generic) and found.dtype not in (np.float64, np.int64, np.bool_):
             raise self.run.refusal(f"a number of type {found.dtype}", "use numbers of 64 bits")
         return number_of(self.numeric(found))
+
+    def check_kind(self, *values: Any) -> None:
+        """Raises where one run alone uses a value of no known kind: of an array, or a text, it may raise."""
+        if self.single is not None and any(type(each) is UnknownValue for each in values):
+            raise self.run.refusal("a value of any kind, used for one record alone", "use numbers")
 
     def binary(self, op: ast.operator, left: Any, right: Any) -> Any:
         """left op right, where one of them is unknown."""
@@ -124,6 +127,8 @@ class OperatorRules(NoiseLedger):
         noisy = self.combined(op, left, right)
         if noisy is not None:
             return noisy
+        vectors = (isinstance(each, Noisy) and isinstance(each.base, NormedVector) for each in (left, right))
+        left, right = (self.look(each) if whole else each for each, whole in zip((left, right), vectors, strict=True))
         forms = [form_of(left), form_of(right)]
         if {"array", "vector", "list or array"} & {*forms}:
             other = left if forms[1] in ("vector", "list or array") else right
@@ -320,8 +325,7 @@ class OperatorRules(NoiseLedger):
         """One value for what the first run has and what the second."""
         if isinstance(first, Record) or isinstance(second, Record):
             return Replaced(False, first, second)
-        plain = is_plain((first, second)) and type(first) is type(second)
-        if plain and self.run.plain(operator.eq, first, second) is True:
+        if unchanged(first, second):
             return first
         if isinstance(first, tuple) and isinstance(second, tuple) and len(first) == len(second):
             return tuple(map(self.beside, first, second))
@@ -413,6 +417,7 @@ class OperatorRules(NoiseLedger):
         if isinstance(left, Record) and is_plain(right):
             return self.of_record(op, left, right)
         left, right = self.look(left), self.look(right)
+        self.check_kind(left, right)
         one, two = self.number(left), self.number(right)
         if one is not None and two is not None and not isinstance(op, ast.Is | ast.IsNot):
             return self.decided(arithmetic.compare(op, one, two))
@@ -473,6 +478,7 @@ class OperatorRules(NoiseLedger):
 
     def inside(self, value: Any, container: Any) -> Any:
         """value in container."""
+        self.check_kind(container)
         if isinstance(container, UnknownValue | str):
             return self.decided(PairedTruth(is_same(value) and is_same(container)))
         own = isinstance(container, dict) and any(isinstance(each, Own) for each in container)
@@ -495,6 +501,7 @@ class OperatorRules(NoiseLedger):
         if form_of(value) == "list or array":
             raise self.run.refusal("the truth of a list or an array", "ask for its length")
         value = self.look(value)
+        self.check_kind(value)
         match value:
             case PairedTruth():
                 return value

@@ -195,7 +195,7 @@ class Noisy:
 
     base: Any
     terms: tuple[tuple[Fraction, FreshNoise], ...]
-    value: UnknownValue | None = None  # once it was looked at
+    value: Any = None  # once it was looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -479,6 +479,12 @@ def holds(value: Any) -> bool:
 def holds_code(value: Any) -> bool:
     """Whether there is a function or an object of the program inside."""
     return isinstance(value, OpaqueValue | Instance) or any(map(holds_code, parts(value)))
+
+
+def unchanged(one: Any, two: Any) -> bool:
+    """Whether two values are the very same, or two that Python tells apart in nothing."""
+    plain = type(one) is type(two) and isinstance(one, int | float | str | bool | frozenset | np.generic)
+    return one is two or plain and bool(one == two) and repr(one) == repr(two)
 
 
 def is_plain(value: Any) -> bool:

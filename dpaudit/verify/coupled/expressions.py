@@ -534,8 +534,10 @@ def names_given(function: ast.AST) -> Iterator[str]:
                 given = [*targets, *args]
             case ast.Call(func=ast.Name(id=name), args=args, keywords=more) if name not in TOTAL:
                 given = [*args, *(each.value for each in more)]
-            case ast.Call(func=ast.Attribute(attr=name), args=given) if name in GIVEN:
-                pass
+            case ast.Call(func=ast.Attribute(value=owner, attr=name), args=args) if name in GIVEN:
+                given = [owner, *args]
+            case ast.Subscript(value=owner, slice=index) if not isinstance(index, ast.Constant):
+                given = [owner]  # a slice of an array is a view of it
             case ast.Tuple(elts=given) | ast.List(elts=given) | ast.Dict(values=given):
                 pass
             case ast.AnnAssign(value=ast.Name() as value):

@@ -44,10 +44,8 @@ from dpaudit.verify.coupled.values import (
     holds,
     holds_code,
     is_known,
-    is_number,
     is_plain,
     is_same,
-    number_of,
     parts,
     words,
 )
@@ -160,7 +158,7 @@ class CallRules(NumberRules):
             raise self.run.refusal("a function or an object as an argument", "call it, or give its values")
         found = self.run.plain(function, *unwrapped, **named)
         if isinstance(found, np.ndarray) and found.ndim == 1:
-            return KnownArray(list(found))
+            return KnownArray(list(found), found.base is not None)  # a view is written to by two names
         return self.run.plain(list, found) if isinstance(found, Iterator | MappingView) else found
 
     @staticmethod
@@ -399,15 +397,8 @@ class CallRules(NumberRules):
             case KnownArray():
                 return KnownArray(list(found.items), kind=None if found.kind == "L" else found.kind)
             case list():
-                return self.entries(found)
+                return self.as_array(found)
         return found
-
-    def entries(self, found: list[Any]) -> KnownArray:
-        """An array of these: numbers in it are numpy's, of a type that the others may decide."""
-        array: KnownArray = self.as_array(found)
-        if not is_plain(found):
-            array.items = [number_of(each) if is_number(each) and type(each) is not bool else each for each in found]
-        return array
 
     def counts(self, places: Vector, within: list[Callable[[Any], Any]]) -> KnownArray:
         """How many entries are in each bin."""

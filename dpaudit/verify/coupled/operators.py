@@ -146,7 +146,9 @@ class OperatorRules(NoiseLedger):
         if isinstance(left, Keyed) or isinstance(right, Keyed):
             raise OtherKind(self.run.line, "arithmetic with a mapping", "use its values")
         one, two = self.number(left), self.number(right)
-        if isinstance(op, ast.Add | ast.Sub) and any(is_number(each) and abs(each) > LARGEST for each in (left, right)):
+        if isinstance(op, ast.Add | ast.Sub | ast.Mult) and any(
+            is_number(n) and abs(n) > LARGEST for n in (left, right)
+        ):
             raise self.run.refusal("a large number beside data or noise, which rounding may hide", "use smaller ones")
         if isinstance(op, ast.Mult) and left is right and one is not None:
             return arithmetic.power(one, 2)
@@ -289,6 +291,8 @@ class OperatorRules(NoiseLedger):
                 raise self.run.refusal("an array of several axes", "use one for each row")
             if any(isinstance(each, Rest) for each in value):
                 return UnknownValue(is_same(self.look(value)))
+            if any(isinstance(each, str | bytes) for each in value) and not is_plain(value):
+                raise self.run.refusal("an array of texts and numbers", "use one for each")
             return KnownArray(list(value))
         return value
 
@@ -352,7 +356,10 @@ class OperatorRules(NoiseLedger):
             self.made_in.append((since, next(CLOCK)))
             return found
 
-        usual = self.many(lambda: self.of_any_row(made, *(each.usual for each in every)))
+        def of_usual() -> Any:
+            return self.many(lambda: self.of_any_row(made, *(each.usual for each in every)))
+
+        usual = self.alone(self.single, of_usual) if vector.extras else of_usual()  # there may be no usual one
         changed = tuple(self.both(made, *entries) for entries in zip(*(each.changed for each in every), strict=True))
         extras = tuple(
             self.alone(second, functools.partial(function, *entries))

@@ -333,6 +333,11 @@ class KnownArray:
         if self.kind is None:
             kinds = {_kind(each) for each in self.items} or {"f"}
             self.kind = "O" if "O" in kinds else "f" if "f" in kinds else "" if "" in kinds else "i"
+            if all(isinstance(each, int | float | np.generic) for each in self.items):
+                self.items = [*np.array(self.items)]
+            elif not all(isinstance(each, bool | np.bool_ | PairedTruth) for each in self.items):
+                to = np.float64 if self.kind == "f" else number_of  # what type numpy makes of it is not known
+                self.items = [to(each) if is_number(each) else each for each in self.items]
 
 
 @dataclass(frozen=True, eq=False)
@@ -372,8 +377,11 @@ class Order:
     down: bool = False
 
 
-class Own(str):
+@dataclass(frozen=True, order=True)
+class Own:
     """The user whose rows one run alone has (`ME`), or a value of its records that is no public one."""
+
+    name: str
 
 
 ME = Own("the user")

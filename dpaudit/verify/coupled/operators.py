@@ -49,7 +49,7 @@ from dpaudit.verify.coupled.values import (
 from dpaudit.verify.coupled.ways import OtherKind, RaisedAlike
 
 SIZES = {ast.Lt: (True, True), ast.LtE: (False, True), ast.Gt: (False, False), ast.GtE: (True, False)}  # |x| op c
-LARGEST = 2**32  # a public number that is added: noise and data keep 20 bits below 1 beside it
+LARGEST = 2**32  # a public number that is added or multiplies: noise and data keep 20 bits below 1 beside it
 OPPOSITE = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
 

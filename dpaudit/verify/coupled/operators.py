@@ -146,9 +146,8 @@ class OperatorRules(NoiseLedger):
         if isinstance(left, Keyed) or isinstance(right, Keyed):
             raise OtherKind(self.run.line, "arithmetic with a mapping", "use its values")
         one, two = self.number(left), self.number(right)
-        if isinstance(op, ast.Add | ast.Sub | ast.Mult) and any(
-            is_number(n) and abs(n) > LARGEST for n in (left, right)
-        ):
+        large = any(is_number(each) and abs(each) > LARGEST for each in (left, right))
+        if large and isinstance(op, ast.Add | ast.Sub | ast.Mult):
             raise self.run.refusal("a large number beside data or noise, which rounding may hide", "use smaller ones")
         if isinstance(op, ast.Mult) and left is right and one is not None:
             return arithmetic.power(one, 2)
@@ -314,7 +313,7 @@ class OperatorRules(NoiseLedger):
         )
         return self.beside(self.alone(False, lambda: function(*first)), self.alone(True, lambda: function(*second)))
 
-    def alone(self, second: bool, action: Callable[[], Any]) -> Any:
+    def alone(self, second: bool | None, action: Callable[[], Any]) -> Any:
         """What one run does alone."""
         before, self.single = self.single, second
         try:

@@ -21,7 +21,7 @@ from typing import Any
 from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.expressions import MISSING
 from dpaudit.verify.coupled.functions import CallRules
-from dpaudit.verify.coupled.rules import ANY
+from dpaudit.verify.coupled.rules import ANY, listed
 from dpaudit.verify.coupled.templates import names_in, seen_in
 from dpaudit.verify.coupled.values import (
     ALL,
@@ -178,7 +178,7 @@ class LoopRules(CallRules):
 
         `changing`: names that nothing may read on the way.
         """
-        self.run.frame.update(dict.fromkeys(changing, MISSING))
+        self.run.frame.update(dict.fromkeys({*changing, *names_in(node.target)}, MISSING))
         generator = ast.comprehension(target=node.target, iter=node.iter, ifs=[], is_async=0)
         found = self.run.comprehension(ast.ListComp(made, [generator]), items)
         self.run.frame.update(dict.fromkeys(names_in(node.target), UnknownValue(False)))
@@ -247,7 +247,7 @@ class LoopRules(CallRules):
             turn = ast.parse(f"def turn({', '.join(turned)}):\n return {noisy}").body[0]
             assert isinstance(turn, ast.FunctionDef)
             turn.body[:0] = before
-            run.frame.update(dict.fromkeys(names, MISSING))  # so that nothing else reads them
+            run.frame.update(dict.fromkeys({*names, *turned, *given}, MISSING))  # so that nothing else reads them
             run.frame["(turn)"] = Function("turn", ast.copy_location(turn, node), run.frame)
             call = ast.Call(ast.Name("(turn)", ast.Load()), [ast.Name(each, ast.Load()) for each in turned], [])
             every = ast.ListComp(call, [ast.comprehension(node.target, node.iter, [], 0)])
@@ -368,8 +368,9 @@ class LoopRules(CallRules):
                     own[name] = Only(False, second, (two if second else one)[name])
                 elif added and shared and ANY in held:
                     held = {**held, name: held[ANY]}
-                    one, two = ({name: held[ANY], **each} for each in (one, two))
-            if not local and not held.keys() | own == one.keys() | own == two.keys() | own:
+                    one, two = ({**each, name: each.get(name, held[ANY])} for each in (one, two))
+            order, *others = ([repr(name) for name in each if name not in own] for each in (held, one, two))
+            if not local and others != [order, order]:
                 raise self.run.refusal("a key that one record adds", "use public keys")
             olds = {name: held.get(name, MISSING) for name in {**held, **one, **two} if name not in own}
             return own | {
@@ -381,7 +382,7 @@ class LoopRules(CallRules):
                 self.moved_value((key, place), old, a, b, False)
                 for place, (old, a, b) in enumerate(zip(held, one, two, strict=True))
             ]
-        if held == one == two:
+        if isinstance(held, set) and listed(held) == listed(one) == listed(two):
             return held
         raise self.run.refusal("a list that one record makes longer", "release sums and counts")
 

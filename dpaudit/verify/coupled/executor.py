@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.verify.coupled.expressions import TOTAL, Expressions
-from dpaudit.verify.coupled.templates import seen_in
+from dpaudit.verify.coupled.templates import names_in, seen_in
 from dpaudit.verify.coupled.values import (
     Function,
     Instance,
@@ -53,11 +53,15 @@ class TreeExecutor(Expressions):
     def statement(self, node: ast.stmt) -> None:
         """Executes a statement."""
         match node:
-            case ast.Assign() if (seen := seen_in(node, COUNTED)) and all(
-                isinstance(each.func, ast.Name) and each.func.id in TOTAL
-                for part in ("K", "START", "MORE")
-                for each in ast.walk(seen[part])
-                if isinstance(each, ast.Call)
+            case ast.Assign() if (
+                (seen := seen_in(node, COUNTED))
+                and not names_in(seen["START"])
+                and all(
+                    isinstance(each.func, ast.Name) and each.func.id in TOTAL
+                    for part in ("K", "START", "MORE")
+                    for each in ast.walk(seen[part])
+                    if isinstance(each, ast.Call)
+                )
             ):
                 container, place = self.name(seen["c_"]), self.value(seen["K"])
                 more, start = seen["MORE"], seen["START"]
@@ -70,7 +74,7 @@ class TreeExecutor(Expressions):
                 result = self.value(value)
                 for target in targets:
                     self.assign(target, result)
-            case ast.AnnAssign(target=target, value=value):
+            case ast.AnnAssign(target=target, value=value) if value is not None or isinstance(target, ast.Name):
                 if value is not None:
                     self.assign(target, self.value(value))
             case ast.AugAssign(target=target, op=op, value=value):

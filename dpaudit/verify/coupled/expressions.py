@@ -172,7 +172,8 @@ class Expressions(Ways):
                 return Function("lambda", node, self.frame)
             case ast.JoinedStr(values=values):
                 inside = [part for each in values for part in ast.walk(each) if isinstance(part, ast.FormattedValue)]
-                if not is_same(self.rules.look([self.value(part.value) for part in inside])):
+                same = is_same(self.rules.look([self.value(part.value) for part in inside]))
+                if not same or self.rules.single is not None:  # a format may raise
                     raise self.refusal("data in a text", "add noise first")
                 return UnknownValue()
         raise self.refusal(f"`{ast.unparse(node)}`", "write the mechanism without it")
@@ -323,7 +324,7 @@ class Expressions(Ways):
         """The entries of what is iterated over, as a list; or a `Vector`."""
         if isinstance(value, ABSTRACT):
             return self.rules.items(value)
-        if isinstance(value, set | frozenset) and len(value) > 1 and not all(type(each) is int for each in value):
+        if isinstance(value, set | frozenset) and len(value) > 1:
             raise self.refusal("a loop over a set, whose order is no one's", "go over sorted(...) of it")
         if isinstance(value, dict) and any(isinstance(each, Rest | Own) for each in value):
             return self.rules.items(self.rules.of_container(value, "keys", [], {}))
@@ -346,7 +347,8 @@ class Expressions(Ways):
         self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp, over: Any = None
     ) -> Any:
         """A list, set or dictionary; over the entries of a dataset, or of `over` where it is known, a `Vector`."""
-        names = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+        targets = [part for each in node.generators for part in ast.walk(each.target)]
+        names = {part.id for part in targets if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
         first = self.value(node.generators[0].iter) if over is None else over
         lazy = isinstance(node, ast.GeneratorExp)
         before = self.contents() if lazy else {}
@@ -532,8 +534,10 @@ def names_given(function: ast.AST) -> Iterator[str]:
                 given = [*targets, *args]
             case ast.Call(func=ast.Name(id=name), args=args, keywords=more) if name not in TOTAL:
                 given = [*args, *(each.value for each in more)]
-            case ast.Call(func=ast.Attribute(attr=name), args=given) if name in GIVEN:
-                pass
+            case ast.Call(func=ast.Attribute(value=owner, attr=name), args=args) if name in GIVEN:
+                given = [owner, *args]
+            case ast.Subscript(value=owner, slice=index) if not isinstance(index, ast.Constant):
+                given = [owner]  # a slice of an array is a view of it
             case ast.Tuple(elts=given) | ast.List(elts=given) | ast.Dict(values=given):
                 pass
             case ast.AnnAssign(value=ast.Name() as value):

@@ -44,16 +44,15 @@ from dpaudit.verify.coupled.values import (
     holds,
     holds_code,
     is_known,
-    is_number,
     is_plain,
     is_same,
-    number_of,
     parts,
     words,
 )
 from dpaudit.verify.coupled.ways import OtherKind, RaisedAlike
 
 ALONG = words("sum mean max min amax amin prod any all argmax argmin cumsum std var median argsort sort")  # an axis
+THREE = words("arange linspace full where clip histogram bincount isclose")  # arguments; of others the third may be out
 OF_NUMPY = ALONG | words(
     """
     array asarray copy zeros ones full arange linspace zeros_like ones_like eye concatenate stack ravel atleast_1d
@@ -125,8 +124,8 @@ class CallRules(NumberRules):
 
     def along(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Arguments of numpy's functions, `axis` by its name; none of an array of one axis."""
-        own, few = getattr(np, name, None), {"clip": 3, "round": 2, "around": 2}
-        most = own.nin if isinstance(own, np.ufunc) else few.get(name, 2 if name in ALONG else 9)
+        own = getattr(np, name, None)
+        most = own.nin if isinstance(own, np.ufunc) else 3 if name in THREE else 2
         if any(isinstance(each, dict | set) for each in args):
             raise self.run.refusal("numpy's functions of a dictionary or set", "use a list of its values")
         if len(args) > most or {"out", "where", "initial", "copy"} & set(kwargs):
@@ -159,7 +158,7 @@ class CallRules(NumberRules):
             raise self.run.refusal("a function or an object as an argument", "call it, or give its values")
         found = self.run.plain(function, *unwrapped, **named)
         if isinstance(found, np.ndarray) and found.ndim == 1:
-            return KnownArray(list(found))
+            return KnownArray(list(found), found.base is not None)  # a view is written to by two names
         return self.run.plain(list, found) if isinstance(found, Iterator | MappingView) else found
 
     @staticmethod
@@ -217,6 +216,8 @@ class CallRules(NumberRules):
     def of_container(self, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Methods of lists, dictionaries and sets, with whatever is in them."""
         several = any(isinstance(each, Rest | Own) for each in owner)  # more than are written out here
+        if name in ("copy", "update") and any(isinstance(each, Own) for part in (owner, *args) for each in parts(part)):
+            raise self.run.refusal("a copy of a dictionary by keys of the data", "count in one dictionary")
         if name in ("get", "setdefault", "pop") and (several or args and not is_plain(args[0])):
             if isinstance(owner, list) or not args:
                 return self.refused(name)
@@ -259,7 +260,7 @@ class CallRules(NumberRules):
             made = Unlisted()
             self.store(owner, index, made)
             return made
-        return UnknownValue()
+        return functools.reduce(self.join, [default, *others])
 
     def of_keys(self, owner: dict[Any, Any], part: Callable[[Any, Any], Any]) -> Vector:
         """The keys of a dictionary that are the data's, and what they lead to; in the data's order (`ordered` not)."""
@@ -396,15 +397,8 @@ class CallRules(NumberRules):
             case KnownArray():
                 return KnownArray(list(found.items), kind=None if found.kind == "L" else found.kind)
             case list():
-                return self.entries(found)
+                return self.as_array(found)
         return found
-
-    def entries(self, found: list[Any]) -> KnownArray:
-        """An array of these: numbers in it are numpy's, of a type that the others may decide."""
-        array: KnownArray = self.as_array(found)
-        if not is_plain(found):
-            array.items = [number_of(each) if is_number(each) and type(each) is not bool else each for each in found]
-        return array
 
     def counts(self, places: Vector, within: list[Callable[[Any], Any]]) -> KnownArray:
         """How many entries are in each bin."""

@@ -60,7 +60,7 @@ ARGUMENTS = {  # of numpy's Generator, in their order
     "random": ("size",),
     "uniform": ("low", "high", "size"),
 }
-FREE = words("integers randint binomial poisson permutation bytes choice random uniform shuffle")
+FREE = words("integers randint binomial poisson permutation bytes choice random uniform")
 
 
 class Rng(OpaqueValue):
@@ -133,6 +133,8 @@ class NoiseLedger:
         args = [each if isinstance(each, kept) else self.look(each) for each in args]
         kwargs = {key: each if isinstance(each, kept) else self.look(each) for key, each in kwargs.items()}
         known = dict(zip(ARGUMENTS.get(name, ()), args, strict=False)) | kwargs
+        if name in ARGUMENTS and len(args) > len(ARGUMENTS[name]):
+            raise self.run.refusal("an argument of the noise", "give loc, scale and size")
         if name == "choice":
             chosen = self.weighted(args, kwargs)
             if chosen is not None:
@@ -149,7 +151,9 @@ class NoiseLedger:
         if name in FREE and self.single is not None:
             raise self.run.refusal(f"`{name}` of the generator for one record alone", "draw before the loop")
         if name in FREE and all(map(is_same, [*args, *kwargs.values()])):
-            whole = name in ("integers", "binomial") and known.get("size") is None
+            given = [*args[:3], *kwargs.values()]  # one number each, and no size
+            whole = name in ("integers", "binomial") and len(args) < 3 and "size" not in kwargs
+            whole &= all(number_of(each) is not None for each in given)
             return PairedNumber(whole=True) if whole else UnknownValue()
         raise self.run.refusal(f"`{name}` of the generator on what the runs do not share", "draw by public arguments")
 
@@ -283,6 +287,8 @@ class NoiseLedger:
                 draws = [drawn for _, drawn in value.terms]
             case FreshNoise():
                 draws = [value]
+            case OpaqueValue():
+                raise self.run.refusal("a function for every entry", "call it where it is made")
         if any(self.born[id(drawn)] <= clock and id(drawn) not in self.own or drawn.axis for drawn in draws):
             raise self.run.refusal("one draw of noise for every entry", "draw fresh noise for each")
         self.own |= set(map(id, draws))
@@ -315,7 +321,7 @@ class NoiseLedger:
             raise self.again(drawn)
         self._set(drawn, "spent", by)
 
-    def released(self, base: Any, terms: tuple[tuple[Fraction, FreshNoise], ...]) -> UnknownValue:
+    def released(self, base: Any, terms: tuple[tuple[Fraction, FreshNoise], ...]) -> Any:
         """base + noise as both runs have it, paid for."""
         by = (id(base) if not is_plain(base) else None, *terms)  # the same value again is the same noise again
         self.kept.append(base)
@@ -325,7 +331,8 @@ class NoiseLedger:
         if isinstance(base, NormedVector):
             if not paid:
                 self.charge_norms(base, *terms)
-            return UnknownValue()
+            number = self.run.rules.rows.number
+            return UnknownValue() if number is None else KnownArray([PairedNumber() for _ in range(number)], True, "f")
         number = number_of(self.run.rules.numeric(base))
         assert number is not None
         laws = {drawn.law for _, drawn in terms}

@@ -98,7 +98,11 @@ class NumberRules(ValueRules):
                 found = method(*first, *args, **kwargs)
         if found is not NotImplemented:
             return found
-        looked = [self.look(each) for each in (*args, *kwargs.values())]
+        return self.unknown(name, *args, *kwargs.values())
+
+    def unknown(self, name: str, *values: Any) -> UnknownValue:
+        """What a total function makes of values that both runs have."""
+        looked = [*map(self.look, values)]
         if any(map(holds, looked)) or name in ("max", "min") and holds(looked):
             raise self.run.refusal(f"`{name}` of containers", "use numbers")
         own = any(isinstance(each, Function) and each.node is not None for each in looked)
@@ -155,7 +159,7 @@ class NumberRules(ValueRules):
         if is_plain((one, two)):
             return self.run.plain(pick, one, two)
         x, y = self.number(one), self.number(two)
-        return self.refused(pick.__name__) if x is None or y is None else arithmetic.extreme(x, y, pick)
+        return self.unknown(pick.__name__, one, two) if x is None or y is None else arithmetic.extreme(x, y, pick)
 
     def _clip_of(self, value: Any, a_min: Any = None, a_max: Any = None) -> Any:
         for bound, pick in ((a_min, max), (a_max, min)):
@@ -187,7 +191,7 @@ class NumberRules(ValueRules):
             return NotImplemented
         total: Any = start
         for each in found:
-            first = is_plain(total) and total == 0 and not isinstance(each, Replaced)
+            first = is_plain(total) and total == 0 and not isinstance(each, Replaced | KnownArray)
             total = each if first else self.run.binary(ast.Add(), total, self.summand(each))
         total = self.summand(total)
         settled = found and not any(isinstance(each, Noisy | FreshNoise) for each in (start, *found))

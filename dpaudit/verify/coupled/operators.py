@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 import math
-import operator
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -45,11 +44,12 @@ from dpaudit.verify.coupled.values import (
     is_same,
     number_of,
     parts,
+    unchanged,
 )
 from dpaudit.verify.coupled.ways import OtherKind, RaisedAlike
 
 SIZES = {ast.Lt: (True, True), ast.LtE: (False, True), ast.Gt: (False, False), ast.GtE: (True, False)}  # |x| op c
-LARGEST = 2**32  # a public number that is added: noise and data keep 20 bits below 1 beside it
+LARGEST = 2**32  # a public number that is added or multiplies: noise and data keep 20 bits below 1 beside it
 OPPOSITE = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
 
@@ -109,11 +109,14 @@ class OperatorRules(NoiseLedger):
     def number(self, value: Any) -> PairedNumber | None:
         """A value as a number, looked at; None for what is none."""
         found = self.look(value)
-        if isinstance(found, UnknownValue) and type(found) is UnknownValue and found.same:
-            return PairedNumber()
         if isinstance(found, np.generic) and found.dtype not in (np.float64, np.int64, np.bool_):
             raise self.run.refusal(f"a number of type {found.dtype}", "use numbers of 64 bits")
         return number_of(self.numeric(found))
+
+    def check_kind(self, *values: Any) -> None:
+        """Raises where one run alone uses a value of no known kind: of an array, or a text, it may raise."""
+        if self.single is not None and any(type(each) is UnknownValue for each in values):
+            raise self.run.refusal("a value of any kind, used for one record alone", "use numbers")
 
     def binary(self, op: ast.operator, left: Any, right: Any) -> Any:
         """left op right, where one of them is unknown."""
@@ -124,6 +127,8 @@ class OperatorRules(NoiseLedger):
         noisy = self.combined(op, left, right)
         if noisy is not None:
             return noisy
+        vectors = (isinstance(each, Noisy) and isinstance(each.base, NormedVector) for each in (left, right))
+        left, right = (self.look(each) if whole else each for each, whole in zip((left, right), vectors, strict=True))
         forms = [form_of(left), form_of(right)]
         if {"array", "vector", "list or array"} & {*forms}:
             other = left if forms[1] in ("vector", "list or array") else right
@@ -141,7 +146,8 @@ class OperatorRules(NoiseLedger):
         if isinstance(left, Keyed) or isinstance(right, Keyed):
             raise OtherKind(self.run.line, "arithmetic with a mapping", "use its values")
         one, two = self.number(left), self.number(right)
-        if isinstance(op, ast.Add | ast.Sub) and any(is_number(each) and abs(each) > LARGEST for each in (left, right)):
+        large = any(is_number(each) and abs(each) > LARGEST for each in (left, right))
+        if large and isinstance(op, ast.Add | ast.Sub | ast.Mult):
             raise self.run.refusal("a large number beside data or noise, which rounding may hide", "use smaller ones")
         if isinstance(op, ast.Mult) and left is right and one is not None:
             return arithmetic.power(one, 2)
@@ -284,6 +290,8 @@ class OperatorRules(NoiseLedger):
                 raise self.run.refusal("an array of several axes", "use one for each row")
             if any(isinstance(each, Rest) for each in value):
                 return UnknownValue(is_same(self.look(value)))
+            if any(isinstance(each, str | bytes) for each in value) and not is_plain(value):
+                raise self.run.refusal("an array of texts and numbers", "use one for each")
             return KnownArray(list(value))
         return value
 
@@ -305,7 +313,7 @@ class OperatorRules(NoiseLedger):
         )
         return self.beside(self.alone(False, lambda: function(*first)), self.alone(True, lambda: function(*second)))
 
-    def alone(self, second: bool, action: Callable[[], Any]) -> Any:
+    def alone(self, second: bool | None, action: Callable[[], Any]) -> Any:
         """What one run does alone."""
         before, self.single = self.single, second
         try:
@@ -320,8 +328,7 @@ class OperatorRules(NoiseLedger):
         """One value for what the first run has and what the second."""
         if isinstance(first, Record) or isinstance(second, Record):
             return Replaced(False, first, second)
-        plain = is_plain((first, second)) and type(first) is type(second)
-        if plain and self.run.plain(operator.eq, first, second) is True:
+        if unchanged(first, second):
             return first
         if isinstance(first, tuple) and isinstance(second, tuple) and len(first) == len(second):
             return tuple(map(self.beside, first, second))
@@ -348,7 +355,10 @@ class OperatorRules(NoiseLedger):
             self.made_in.append((since, next(CLOCK)))
             return found
 
-        usual = self.many(lambda: self.of_any_row(made, *(each.usual for each in every)))
+        def of_usual() -> Any:
+            return self.many(lambda: self.of_any_row(made, *(each.usual for each in every)))
+
+        usual = self.alone(self.single, of_usual) if vector.extras else of_usual()  # there may be no usual one
         changed = tuple(self.both(made, *entries) for entries in zip(*(each.changed for each in every), strict=True))
         extras = tuple(
             self.alone(second, functools.partial(function, *entries))
@@ -413,6 +423,7 @@ class OperatorRules(NoiseLedger):
         if isinstance(left, Record) and is_plain(right):
             return self.of_record(op, left, right)
         left, right = self.look(left), self.look(right)
+        self.check_kind(left, right)
         one, two = self.number(left), self.number(right)
         if one is not None and two is not None and not isinstance(op, ast.Is | ast.IsNot):
             return self.decided(arithmetic.compare(op, one, two))
@@ -473,6 +484,7 @@ class OperatorRules(NoiseLedger):
 
     def inside(self, value: Any, container: Any) -> Any:
         """value in container."""
+        self.check_kind(container)
         if isinstance(container, UnknownValue | str):
             return self.decided(PairedTruth(is_same(value) and is_same(container)))
         own = isinstance(container, dict) and any(isinstance(each, Own) for each in container)
@@ -495,6 +507,7 @@ class OperatorRules(NoiseLedger):
         if form_of(value) == "list or array":
             raise self.run.refusal("the truth of a list or an array", "ask for its length")
         value = self.look(value)
+        self.check_kind(value)
         match value:
             case PairedTruth():
                 return value

@@ -45,6 +45,7 @@ from dpaudit.verify.coupled.values import (
     is_same,
     number_of,
     parts,
+    unchanged,
 )
 from dpaudit.verify.coupled.ways import Contents, NotShown, OtherKind
 
@@ -208,6 +209,8 @@ class ValueRules(OperatorRules):
                         return key
             place = index.region.get(index.path)
             if place is not None and place.exactly:
+                if ANY in owner and not isinstance(place.value, Own):
+                    raise self.run.refusal("a key that the dictionary may have or not", "give it its public keys first")
                 return place.value
             own, which = self.own_key(index), ("shared", id(owner))
             self.kept.append(owner)
@@ -238,6 +241,8 @@ class ValueRules(OperatorRules):
         """
         if not isinstance(owner, dict):
             return
+        if written and self.single is not None and isinstance(index, Own) and index not in owner:
+            raise self.run.refusal("keys of another dictionary", "go over the records")  # any record may have it here
         _, users, ways = self.habits.setdefault(id(owner), (owner, set(), set()))
         users |= {each.path in USER for each in (index, *parts(index)) if isinstance(each, Record)}
         if len(users) > 1:
@@ -293,7 +298,8 @@ class ValueRules(OperatorRules):
         value = self.look(value)
         if isinstance(owner, Unlisted) and self.single is None and is_same([owner, index, value]):
             return  # it stays one that both runs have, and that nothing is known of
-        if isinstance(owner, dict | list) and is_same(index) and (is_same(value) or isinstance(value, PairedNumber)):
+        public = self.single is None and is_same(index)  # a number of one run alone is not
+        if isinstance(owner, dict | list) and public and (is_same(value) or isinstance(value, PairedNumber)):
             for key in self.others(owner):
                 owner[key] = self.join(owner[key], value)
             if isinstance(owner, dict) and ANY not in owner:
@@ -334,7 +340,7 @@ class ValueRules(OperatorRules):
         one, two = self.look(one), self.look(two)
         if isinstance(one, bool | PairedTruth) and isinstance(two, bool | PairedTruth):
             return self.decided(PairedTruth(is_same(one) and is_same(two)))
-        a, b = number_of(one), number_of(two)
+        a, b = (number_of(self.numeric(each) if number_of(other) else each) for each, other in ((one, two), (two, one)))
         if a is not None and b is not None and not isinstance(one, bool) and not isinstance(two, bool):
             start = a.start if a.start is b.start else None
             return PairedNumber(
@@ -355,7 +361,7 @@ class ValueRules(OperatorRules):
             return {**one, **failing}
         if isinstance(one, dict):
             frame = "(locals)" in one or "(locals)" in two
-            if not frame and one.keys() != two.keys():
+            if not frame and listed(one) != listed(two):
                 both = [*one.values(), *two.values()]
                 if not is_same(self.look(both)) or not is_same([*one, *two]):
                     raise self.run.refusal("keys that are not on every way", "use public keys")
@@ -365,7 +371,7 @@ class ValueRules(OperatorRules):
                 for name in {**one, **two}
             }
         if isinstance(one, set):
-            if one == two:
+            if listed(one) == listed(two):
                 return one
             raise self.run.refusal("a set that is not the same on every way", "use a list")
         if len(one) == len(two) and not any(isinstance(each, Rest) for each in (*one, *two)):
@@ -424,15 +430,13 @@ class ValueRules(OperatorRules):
         alike = alike or self.alike
         for key, (_, held) in before.items():
             now = after.get(key, (None, None))[1]
-            if isinstance(held, dict) and isinstance(now, dict):
-                if "(locals)" not in held and held.keys() != now.keys():
-                    return False
+            named = isinstance(held, dict | set) and "(locals)" not in held
+            if now is None or named and listed(held) != listed(now):
+                return False
+            if isinstance(held, dict):
                 if not all(name in now and alike(held[name], now[name]) for name in held):
                     return False
-            elif isinstance(held, set) or now is None:
-                if held != now:
-                    return False
-            elif len(held) != len(now) or not all(map(alike, held, now)):
+            elif not named and len(held) != len(now) or not all(map(alike, held, now)):
                 return False
         return True
 
@@ -441,10 +445,9 @@ class ValueRules(OperatorRules):
         return self.alike_contents(before, after, unchanged)
 
 
-def unchanged(one: Any, two: Any) -> bool:
-    """Whether two values are the very same, or two that Python tells apart in nothing."""
-    plain = type(one) is type(two) and isinstance(one, int | float | str | bool | frozenset | np.generic)
-    return one is two or plain and bool(one == two) and repr(one) == repr(two)
+def listed(held: Any) -> list[str]:
+    """The keys of a dictionary as they come, or what is in a set, as Python tells them apart: 1 and 1.0 are two."""
+    return sorted(map(repr, held)) if isinstance(held, set) else [*map(repr, held)]
 
 
 def known_of(value: Any) -> Any:

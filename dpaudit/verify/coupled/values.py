@@ -195,7 +195,7 @@ class Noisy:
 
     base: Any
     terms: tuple[tuple[Fraction, FreshNoise], ...]
-    value: UnknownValue | None = None  # once it was looked at
+    value: Any = None  # once it was looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,6 +333,11 @@ class KnownArray:
         if self.kind is None:
             kinds = {_kind(each) for each in self.items} or {"f"}
             self.kind = "O" if "O" in kinds else "f" if "f" in kinds else "" if "" in kinds else "i"
+            if all(isinstance(each, int | float | np.generic) for each in self.items):
+                self.items = [*np.array(self.items)]
+            elif not all(isinstance(each, bool | np.bool_ | PairedTruth) for each in self.items):
+                to = np.float64 if self.kind == "f" else number_of  # what type numpy makes of it is not known
+                self.items = [to(each) if is_number(each) else each for each in self.items]
 
 
 @dataclass(frozen=True, eq=False)
@@ -372,8 +377,11 @@ class Order:
     down: bool = False
 
 
-class Own(str):
+@dataclass(frozen=True, order=True)
+class Own:
     """The user whose rows one run alone has (`ME`), or a value of its records that is no public one."""
+
+    name: str
 
 
 ME = Own("the user")
@@ -479,6 +487,12 @@ def holds(value: Any) -> bool:
 def holds_code(value: Any) -> bool:
     """Whether there is a function or an object of the program inside."""
     return isinstance(value, OpaqueValue | Instance) or any(map(holds_code, parts(value)))
+
+
+def unchanged(one: Any, two: Any) -> bool:
+    """Whether two values are the very same, or two that Python tells apart in nothing."""
+    plain = type(one) is type(two) and isinstance(one, int | float | str | bool | frozenset | np.generic)
+    return one is two or plain and bool(one == two) and repr(one) == repr(two)
 
 
 def is_plain(value: Any) -> bool:

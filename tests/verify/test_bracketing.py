@@ -428,6 +428,48 @@ BRACKETS: dict[str, tuple[Any, dict[str, Any] | None, dict[str, Any], str, Any, 
 }
 
 
+class Hundred(float):
+    """A float that multiplies as a hundred."""
+
+    def __rmul__(self, other: Any) -> Any:
+        return 100 * other
+
+
+class Silent:
+    """In the place of a generator: no noise at all."""
+
+    @staticmethod
+    def laplace(scale: float) -> float:
+        return 0.0
+
+
+def times(data: float, rng: Any, by: Any) -> float:
+    return data * (by if isinstance(by, float) else by[0]) + rng.laplace(scale=1)  # type: ignore[no-any-return]
+
+
+def each_noisy(data: Any, rng: Any) -> list[float]:
+    return [answer + rng.laplace(scale=1) for answer in data]
+
+
+OTHERWISE_GIVEN: dict[str, tuple[Any, dict[str, Any], dict[str, Any], str]] = {
+    "a number of its own class": (times, {"by": Hundred(1)}, {}, "the type Hundred"),
+    "one in a list": (times, {"by": [Hundred(1)]}, {}, "the type Hundred"),
+    "one in an array": (times, {"by": np.array([Hundred(1)], dtype=object)}, {}, "the type Hundred"),
+    "a narrow one in a list": (times, {"by": [np.uint8(1)]}, {}, "the type uint8"),
+    "a generator": (counted, {"rng": Silent}, {}, "parameter 'rng'"),
+    # a loop over it is over its keys, and these are alike: the loss is 0
+    "a mapping": (each_noisy, {}, {"pair": AdjacentPair({0: 0, 1: 0}, {0: 1, 1: 0}), "adjacency": None}, "mapping"),
+}
+
+
+@for_each("name", OTHERWISE_GIVEN)
+def test_what_is_given_may_not_compute_otherwise(name: str) -> None:
+    mechanism, parameters, wanted, words = OTHERWISE_GIVEN[name]
+    found = joined(mechanism, parameters, **{"claim": PureDP(0.5), "adjacency": "all-differ", **wanted}).bracket
+    assert (found.verdict.value, [each for each in found.uppers if each.label is Label.PROVED]) == ("OPEN", [])
+    assert words in str(found)
+
+
 @for_each("name", BRACKETS)
 def test_what_is_concluded(name: str) -> None:
     mechanism, parameters, wanted, verdict, upper, words = BRACKETS[name]

@@ -16,7 +16,7 @@ from dpaudit.verify.coupled.cases import NeighbourCase
 from dpaudit.verify.coupled.examples import example
 from dpaudit.verify.coupled.spent import Spending
 from dpaudit.verify.enclosure import check_wide
-from dpaudit.verify.language.source import source_of
+from dpaudit.verify.language.source import place_of, source_of
 from dpaudit.verify.proof import SYMMETRIC, Proof
 from dpaudit.verify.stored import is_json
 
@@ -45,7 +45,8 @@ def most_spent(found: Sequence[Derivation]) -> str:
     """Which step spends most, of the way that does; nothing where none spends."""
     way = max(map(dearest, found), key=lambda each: each.total.size)
     step = max(way.steps, key=lambda each: each[2].size, default=None)
-    return "" if step is None else f", of which line {step[0]} spends most ({in_words(step[2])}: {step[1]})"
+    place = step and place_of(found[0].source, step[0])
+    return "" if step is None else f", of which {place} spends most ({in_words(step[2])}: {step[1]})"
 
 
 def bounds_of(found: Sequence[Derivation], claim: Claim | None, source: str = COUPLING) -> Iterator[UpperBound]:

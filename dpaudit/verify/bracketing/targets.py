@@ -259,6 +259,8 @@ def check_form(program: Program, pairs: Iterable[AdjacentPair], answers: int | N
     kind, other = kinds if program.loop is not None else kinds[::-1]
     for pair in pairs:
         for data in (pair.first, pair.second):
+            if isinstance(data, Mapping):
+                raise InvalidSpec(f"{program.name} is read for {kind} as data, a loop over a mapping is over its keys")
             if (length_of(data) is None) != (program.loop is None):
                 raise InvalidSpec(f'{program.name} is read for {kind} as data, the pair "{pair.name}" holds {other}')
     if program.loop is None and answers not in (None, 1):

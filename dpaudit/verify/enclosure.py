@@ -157,6 +157,8 @@ def rational(what: str, value: object) -> Fraction:
     check_wide(what, value)
     if isinstance(value, Fraction):
         return value
+    if type(value) is int or type(value) is float and math.isfinite(value):
+        return Fraction(value)
     if not isinstance(value, bool) and isinstance(value, numbers.Integral):
         return Fraction(int(value))
     if not isinstance(value, bool) and isinstance(value, numbers.Real) and math.isfinite(value):
@@ -173,6 +175,8 @@ def check_wide(what: str, value: Any) -> None:
     the end of 64, and for numbers of a class of its own; `NarrowFloat` for floats that are no doubles, of any library.
     Of a container all that is in it.
     """
+    if type(value) in (float, int):
+        return
     kind = getattr(value, "dtype", None)
     if isinstance(value, int | float | Fraction) and type(value).__module__ not in ("builtins", "numpy", "fractions"):
         raise InvalidSpec(f"{what} is of the type {type(value).__name__}: give int or float")

@@ -27,7 +27,7 @@ from dpaudit.verify.coupled.ways import MOST_WAYS, NotShown, OtherKind, RaisedAl
 from dpaudit.verify.language.source import ReadSource, place_of, source_of
 
 MOST_SPLITS = 64
-MOST_ANSWERS = 1_000  # of a derivation in a file
+MOST_ANSWERS = 1_000  # of a derivation
 ROWS = "rows of numbers"  # records whose norms are taken: more than one number each
 KINDS = {True: ("one number", "an array", "a mapping"), False: ("records", ROWS, "a mapping")}  # of data; True: answers
 RNG = ("rng", "random_state", "generator", "gen", "rs", "prng")
@@ -130,6 +130,8 @@ def derive(
     """
     for function in (source.definition, *source.functions.values(), *source.classes.values()):
         check_followed(function)
+    if answers and answers > MOST_ANSWERS:
+        raise NotShown(1, f"more than {MOST_ANSWERS} answers, each followed by itself", "give fewer")
     errors: list[NotShown] = []
     heard = [] if heard is None else heard
     kinds = (

@@ -438,6 +438,7 @@ def _source(head: Written, look: Callable[[str], Meaning]) -> ReadSource:
     tree = _parsed(text)
     alone = tree.body[0]
     assert isinstance(alone, ast.FunctionDef)
+    alone.args.args, alone.args.posonlyargs = [*alone.args.posonlyargs, *alone.args.args], []  # it is called by names
     known = _meanings(ast.Module(tree.body[1:], []))
     return ReadSource(
         text,

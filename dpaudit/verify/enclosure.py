@@ -154,9 +154,11 @@ def rational(what: str, value: object) -> Fraction:
     >>> rational("eps", 0.5)
     Fraction(1, 2)
     """
+    check_wide(what, value)
     if isinstance(value, Fraction):
         return value
-    check_wide(what, value)
+    if type(value) is int or type(value) is float and math.isfinite(value):
+        return Fraction(value)
     if not isinstance(value, bool) and isinstance(value, numbers.Integral):
         return Fraction(int(value))
     if not isinstance(value, bool) and isinstance(value, numbers.Real) and math.isfinite(value):
@@ -170,8 +172,18 @@ class NarrowFloat(InvalidSpec):
 
 def check_wide(what: str, value: Any) -> None:
     """Raises `InvalidSpec` for integers of fewer than 64 bits or without a sign (200 + 100 is 44 in eight), and near
-    the end of 64; `NarrowFloat` for floats that are no doubles, of any library."""
+    the end of 64, and for numbers of a class of its own; `NarrowFloat` for floats that are no doubles, of any library.
+    Of a container all that is in it.
+    """
+    if type(value) in (float, int):
+        return
     kind = getattr(value, "dtype", None)
+    if isinstance(value, int | float | Fraction) and type(value).__module__ not in ("builtins", "numpy", "fractions"):
+        raise InvalidSpec(f"{what} is of the type {type(value).__name__}: give int or float")
+    value = value.tolist() if getattr(kind, "kind", "") == "O" and hasattr(value, "tolist") else value
+    inside = [*value, *value.values()] if isinstance(value, dict) else value
+    for each in inside if isinstance(inside, list | tuple | set | frozenset) else ():
+        check_wide(what, each)
     name = str(getattr(kind, "name", kind)).rpartition(".")[2]
     if kind is None or getattr(kind, "kind", "f") not in "iufc" or name == "float64":
         return

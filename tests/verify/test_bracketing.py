@@ -21,7 +21,7 @@ from dpaudit.auditing.known import known_upper
 from dpaudit.auditing.question import Question
 from dpaudit.base import installed
 from dpaudit.catalogue import entries, find
-from dpaudit.claims import ApproximateDP, PureDP
+from dpaudit.claims import ApproximateDP, PureDP, Relation
 from dpaudit.data import AdjacentPair, SealedPair
 from dpaudit.errors import InvalidSpec, MissingRequirement, UnsoundAudit
 from dpaudit.execution.engine import Engine
@@ -338,6 +338,12 @@ def test_bounds_of_another_sensitivity_are_not_proved() -> None:
         with pytest.raises(InvalidSpec, match="give sensitivity = 1"):
             joined(scaled, {"sensitivity": bad}, adjacency="all-differ")
 
+    def of_two(data: float, rng: Any, sensitivity: float = 2.0) -> float:
+        return data + rng.laplace(scale=sensitivity)  # type: ignore[no-any-return]
+
+    with pytest.raises(InvalidSpec, match=r"give sensitivity = 1, got 2.0"):
+        joined(of_two, adjacency="all-differ")
+
 
 class Method:
     """What looks like `counted` and is something else."""
@@ -426,6 +432,57 @@ BRACKETS: dict[str, tuple[Any, dict[str, Any] | None, dict[str, Any], str, Any, 
         for bad in ({"eps": -1}, {"N": 0}, {"N": 0.5})
     },
 }
+
+
+class Hundred(float):
+    """A float that multiplies as a hundred."""
+
+    def __rmul__(self, other: Any) -> Any:
+        return 100 * other
+
+
+class Silent:
+    """In the place of a generator: no noise at all."""
+
+    @staticmethod
+    def laplace(scale: float) -> float:
+        return 0.0
+
+
+def times(data: float, rng: Any, by: Any) -> float:
+    return data * (by if isinstance(by, float) else by[0]) + rng.laplace(scale=1)  # type: ignore[no-any-return]
+
+
+def each_noisy(data: Any, rng: Any) -> list[float]:
+    return [answer + rng.laplace(scale=1) for answer in data]
+
+
+OTHERWISE_GIVEN: dict[str, tuple[Any, dict[str, Any], dict[str, Any], str]] = {
+    "a number of its own class": (times, {"by": Hundred(1)}, {}, "the type Hundred"),
+    "one in a list": (times, {"by": [Hundred(1)]}, {}, "the type Hundred"),
+    "one in an array": (times, {"by": np.array([Hundred(1)], dtype=object)}, {}, "the type Hundred"),
+    "a narrow one in a list": (times, {"by": [np.uint8(1)]}, {}, "the type uint8"),
+    "a generator": (counted, {"rng": Silent}, {}, "parameter 'rng'"),
+    "a scale beyond doubles": (counted, {"eps": 1e308}, {}, "a number beyond doubles"),
+    # two steps apart under the claim's own relation, which allows twice as much
+    "other neighbours": (
+        each_noisy,
+        {},
+        {"pair": STEPS, "claim": PureDP(0.5, Relation.ADD_OR_REMOVE_ONE), "adjacency": None},
+        "not at distance 1",
+    ),
+    "more answers than a proof is about": (each_noisy, {}, {"answers": 10**6, "claim": None}, "more than 1000 answers"),
+    # a loop over it is over its keys, and these are alike: the loss is 0
+    "a mapping": (each_noisy, {}, {"pair": AdjacentPair({0: 0, 1: 0}, {0: 1, 1: 0}), "adjacency": None}, "mapping"),
+}
+
+
+@for_each("name", OTHERWISE_GIVEN)
+def test_what_is_given_may_not_compute_otherwise(name: str) -> None:
+    mechanism, parameters, wanted, words = OTHERWISE_GIVEN[name]
+    found = joined(mechanism, parameters, **{"claim": PureDP(0.5), "adjacency": "all-differ", **wanted}).bracket
+    assert (found.verdict.value, [each for each in found.uppers if each.label is Label.PROVED]) == ("OPEN", [])
+    assert words in str(found)
 
 
 @for_each("name", BRACKETS)

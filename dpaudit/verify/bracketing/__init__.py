@@ -231,7 +231,7 @@ def _adjacency(target: Target, wanted: Wanted) -> str | None:
     if wanted.adjacency is None:
         return target.adjacency
     word = validate.one_of("adjacency", wanted.adjacency, (*WAYS, *RECORDS))
-    unit = target.parameters.get("sensitivity", 1)
+    unit = with_defaults(target).get("sensitivity", 1)
     if word in WAYS and (not isinstance(unit, numbers.Real) or unit != 1):
         raise InvalidSpec(f"adjacency {word!r} is about moves of at most 1: give sensitivity = 1, got {unit!r}")
     return word

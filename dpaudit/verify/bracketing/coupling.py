@@ -9,14 +9,23 @@ from dpaudit.claims import Claim, Relation, claim_from_dict
 from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.bounds import Arithmetic, Bracket, Label, UpperBound, hair_above
-from dpaudit.verify.bracketing.targets import RECORDS, WAYS, Target, answers_of_pair, form_of, many_answers, words_of
+from dpaudit.verify.bracketing.targets import (
+    RECORDS,
+    WAYS,
+    Target,
+    answers_of_pair,
+    form_of,
+    many_answers,
+    with_defaults,
+    words_of,
+)
 from dpaudit.verify.checker import Checked, check
 from dpaudit.verify.coupled import ROWS, Derivation, Way, check_derivation
 from dpaudit.verify.coupled.cases import NeighbourCase
 from dpaudit.verify.coupled.examples import example
 from dpaudit.verify.coupled.spent import Spending
 from dpaudit.verify.enclosure import check_wide
-from dpaudit.verify.language.source import source_of
+from dpaudit.verify.language.source import place_of, source_of
 from dpaudit.verify.proof import SYMMETRIC, Proof
 from dpaudit.verify.stored import is_json
 
@@ -45,7 +54,8 @@ def most_spent(found: Sequence[Derivation]) -> str:
     """Which step spends most, of the way that does; nothing where none spends."""
     way = max(map(dearest, found), key=lambda each: each.total.size)
     step = max(way.steps, key=lambda each: each[2].size, default=None)
-    return "" if step is None else f", of which line {step[0]} spends most ({in_words(step[2])}: {step[1]})"
+    place = step and place_of(found[0].source, step[0])
+    return "" if step is None else f", of which {place} spends most ({in_words(step[2])}: {step[1]})"
 
 
 def bounds_of(found: Sequence[Derivation], claim: Claim | None, source: str = COUPLING) -> Iterator[UpperBound]:
@@ -114,7 +124,7 @@ def bound_of_derivations(
     read = source_of(target.source, target.function)
     if target.check is not None:
         target.check()
-    if found[0].adjacency not in RECORDS and target.parameters.get("sensitivity", 1) != 1:
+    if found[0].adjacency not in RECORDS and with_defaults(target).get("sensitivity", 1) != 1:
         raise InvalidSpec("an adjacency of answers is about moves of at most 1: give sensitivity = 1")
     for each in found:
         if each.source != read.text:
@@ -150,6 +160,7 @@ def check_about(derivation: Derivation, pair: AdjacentPair) -> None:
                 Relation.ADD_OR_REMOVE_ONE if kind == "a mapping" else relation if pair.user is not None else None
             )
         pair.check(relation)
+        check_wide("a number of the data", (pair.first, pair.second))
         if not all(map(_finite, (pair.first, pair.second))):
             raise InvalidSpec(f'the proof is about finite numbers, and the pair "{pair.name}" has others')
     else:
@@ -163,8 +174,7 @@ def _is_row(record: Any) -> bool:
 
 
 def _finite(value: Any) -> bool:
-    """Whether no number in data is infinite, or none at all. Raises `InvalidSpec` for narrow types of numpy's."""
-    check_wide("a number of the data", value)
+    """Whether no number in data is infinite, or none at all."""
     if getattr(getattr(value, "dtype", None), "kind", "") == "b":  # of numpy's, which do not add up
         return False
     if hasattr(value, "tolist"):

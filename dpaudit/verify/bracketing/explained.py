@@ -13,6 +13,7 @@ from dpaudit.verify.coupled import Derivation
 from dpaudit.verify.coupled.spent import Spending
 from dpaudit.verify.language import nodes, read, text
 from dpaudit.verify.language.facts import walks
+from dpaudit.verify.language.source import place_of
 from dpaudit.verify.proof import REACH, Proof, Shift
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def _coupled(derivation: Derivation) -> Iterator[str]:
     yield f"{derivation.function}: the dearest of {len(derivation.ways)} ways, in the case: {way.case}"
     for line, words, more in way.steps:
         spent += more
-        yield f"  line {line}: {words}: {in_words(more)}; so far {in_words(spent)}"
+        yield f"  {place_of(derivation.source, line)}: {words}: {in_words(more)}; so far {in_words(spent)}"
     if way.chance is not None:
         yield f"  all of it where the record is drawn, which has the chance {float(way.chance):g}"
     if way.raised:

@@ -25,6 +25,7 @@ from dpaudit.verify.enclosure import check_wide, in_short, rational
 from dpaudit.verify.language import expression
 from dpaudit.verify.language.facts import OPERATIONS
 from dpaudit.verify.language.nodes import Arithmetical, Expression, Number, Program, ProgramParameter
+from dpaudit.verify.language.outline import parameters_of
 from dpaudit.verify.language.source import at_the_top, bound, check_running
 from dpaudit.verify.language.source import source_of as read_source
 from dpaudit.verify.proof import ADJACENCIES, REACH, Adjacency
@@ -259,6 +260,8 @@ def check_form(program: Program, pairs: Iterable[AdjacentPair], answers: int | N
     kind, other = kinds if program.loop is not None else kinds[::-1]
     for pair in pairs:
         for data in (pair.first, pair.second):
+            if isinstance(data, Mapping):
+                raise InvalidSpec(f"{program.name} is read for {kind} as data, a loop over a mapping is over its keys")
             if (length_of(data) is None) != (program.loop is None):
                 raise InvalidSpec(f'{program.name} is read for {kind} as data, the pair "{pair.name}" holds {other}')
     if program.loop is None and answers not in (None, 1):
@@ -269,10 +272,9 @@ def with_defaults(target: Target) -> dict[str, Any]:
     """The parameters, with the defaults of the function where its source can be read."""
     defaults: dict[str, Any] = {}
     with contextlib.suppress(InvalidSpec, ValueError):
-        node = None if target.source is None else read_source(target.source, target.function).definition.args
-        names = [] if node is None else [each.arg for each in (*node.posonlyargs, *node.args)]
-        values = [] if node is None else [*node.defaults]
-        defaults = dict(zip(reversed(names), map(ast.literal_eval, reversed(values)), strict=False))
+        read = target.source and read_source(target.source, target.function)
+        stands = [(each.arg, value) for each, value in (parameters_of(read.definition) if read else ()) if value]
+        defaults = {name: ast.literal_eval(value) for name, value in stands}
     return {**defaults, **target.parameters}
 
 

@@ -44,7 +44,7 @@ from dpaudit.verify.bracketing.targets import (
     words_of,
 )
 from dpaudit.verify.checker import certified, check, epsilon
-from dpaudit.verify.coupled import Derivation, derive, names_of
+from dpaudit.verify.coupled import MOST_ANSWERS, Derivation, derive, names_of
 from dpaudit.verify.coupled.cases import NeighbourCase
 from dpaudit.verify.coupled.tape import check_reading
 from dpaudit.verify.coupled.ways import NotShown
@@ -151,6 +151,8 @@ class Bounds:
                 return known
             reason, line = f"{method}: {error}", getattr(error, "line", None)
             return known + Bounds(reasons=(reason,), lines={} if line is None else {reason: line})
+        except OverflowError:
+            return known + Bounds(reasons=(f"{method}: a number beyond doubles: give parameters of common size",))
         except Exception as error:  # the steps after it do not depend on it
             broken = f"{method}: it broke, please report it: {type(error).__name__}: {error}"
             return known + Bounds(reasons=(broken,))
@@ -318,7 +320,8 @@ def with_exact_loss(
     """With the exact loss of the pair; where none is given, of the worst that a search finds: that is the pair then."""
     reading = known.reading
     if reading is not None and pair is not None:
-        known = known.attempt("exact loss", _loss_of(reading, claim, pair, known.reasons), PART)
+        relation = None if claim is None or adjacency in WAYS else claim.relation
+        known = known.attempt("exact loss", _loss_of(reading, claim, pair, relation, known.reasons), PART)
     elif reading is not None and adjacency is not None:
         known = _with_search(known, reading, claim, adjacency, answers)
     if pair is not None and not any(each.label in EXACT for each in known.uppers):
@@ -330,8 +333,11 @@ def with_exact_loss(
     return known
 
 
-def _loss_of(reading: Reading, claim: Claim | None, pair: AdjacentPair, reasons: tuple[str, ...]) -> Iterator[Bounds]:
+def _loss_of(
+    reading: Reading, claim: Claim | None, pair: AdjacentPair, relation: Relation | None, reasons: tuple[str, ...]
+) -> Iterator[Bounds]:
     """The loss of a pair, and at the delta of the claim; `reasons` are those before, which are not said twice."""
+    pair.check(relation)
     first, second = answers_of_pair(pair)
     loss = pair_loss(reading.program, first, second, reading.parameters)
     bound = loss.upper_bound()
@@ -404,6 +410,8 @@ def _with_search(known: Bounds, reading: Reading, claim: Claim | None, adjacency
         check_unit(reading)
         way, lost = "up" if adjacency == "monotone" else adjacency, 0.0  # both orders of a pair are compared
         for size in sizes:
+            if size > MOST_ANSWERS:
+                raise InvalidSpec(f"no pair of more than {MOST_ANSWERS} answers is looked for: give one, or fewer")
             best = worst_pair(program, way, size, reading.parameters, effort=effort)
             if best.loss.lower > claimed:
                 break

@@ -24,10 +24,10 @@ from dpaudit.verify.coupled.refused import check_followed
 from dpaudit.verify.coupled.spent import Spending, at_most, by_sample, root_above
 from dpaudit.verify.coupled.values import UserRows, is_same, words
 from dpaudit.verify.coupled.ways import MOST_WAYS, NotShown, OtherKind, RaisedAlike, Script
-from dpaudit.verify.language.source import ReadSource, source_of
+from dpaudit.verify.language.source import ReadSource, place_of, source_of
 
 MOST_SPLITS = 64
-MOST_ANSWERS = 1_000  # of a derivation in a file
+MOST_ANSWERS = 1_000  # of a derivation
 ROWS = "rows of numbers"  # records whose norms are taken: more than one number each
 KINDS = {True: ("one number", "an array", "a mapping"), False: ("records", ROWS, "a mapping")}  # of data; True: answers
 RNG = ("rng", "random_state", "generator", "gen", "rs", "prng")
@@ -130,6 +130,8 @@ def derive(
     """
     for function in (source.definition, *source.functions.values(), *source.classes.values()):
         check_followed(function)
+    if answers and answers > MOST_ANSWERS:
+        raise NotShown(1, f"more than {MOST_ANSWERS} answers, each followed by itself", "give fewer")
     errors: list[NotShown] = []
     heard = [] if heard is None else heard
     kinds = (
@@ -150,7 +152,9 @@ def derive(
             return Derivation(source.text, name, adjacency, dict(parameters), kind, answers, whole, ways)
         except NotShown as error:
             errors.append(error)
-    raise next((error for error in errors if not isinstance(error, OtherKind)), errors[0])
+    told = next((error for error in errors if not isinstance(error, OtherKind)), errors[0])
+    told.args = (str(told).replace(f"line {told.line}:", f"{place_of(source.text, told.line)}:", 1),)
+    raise told
 
 
 def check_derivation(given: Derivation) -> None:
@@ -284,7 +288,7 @@ def names_of(definition: ast.FunctionDef, parameters: Iterable[str]) -> tuple[st
     names = [name for name in plain if name != "rng"][
         :1
     ]  # the first is the dataset, after the generator of a method's object
-    strange = sorted(set(parameters) - set(plain))
+    strange = sorted(set(parameters) - (set(plain) - {rng}))  # of a generator that is given nothing is known
     if not names or strange or names[0] == rng or names[0] in parameters:
         what = f"a parameter {strange[0]!r}" if strange else "data"
         raise NotShown(1, f"a function without {what}", "write f(data, rng, parameters), and give its parameters")

@@ -500,7 +500,7 @@ def _ways_out(names: Names, outline: Outline) -> str | None:
 def _loop(names: Names, loop: Loop) -> nodes.Block:
     names.part = "loop"
     for name in assigned(*loop.body):  # at the head of the loop they may hold what the last answer left
-        names.forget(name)
+        names.forget(names.down[name][1].name if name in names.down else name)
         names.holding.pop(name, None)
     names.forget(f"len({names.container})")
     at_the_head = dict(names.holding)

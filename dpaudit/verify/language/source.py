@@ -25,6 +25,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from types import ModuleType
 from typing import Any
 
@@ -45,6 +46,8 @@ PARTS = (
 WORDS_OF_THE_LANGUAGE = frozenset({"len", "range", "enumerate", "tuple", "list", "max", "min", "float", "int"})
 WORDS_OF_PYTHON = frozenset(vars(builtins))
 MODULES = ("math", "numpy")  # whose functions a source may use
+HOMES = (*MODULES, "numpy.linalg", "numpy.random")  # where these are
+LONGEST_INT = 4_000  # bits of a constant: Python writes longer ones out only when told so
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,8 @@ def _of_text(text: str, name: str | None) -> ReadSource:
     known = {word: meant for word, meant in _meanings(tree).items() if times[word] == 1}
 
     def look(word: str) -> Meaning:
+        if times[word] > 1 and word not in WORDS_OF_PYTHON:
+            raise InvalidSpec(f"{word} must be set once in the source, it is set again")
         meant = known.get(word)
         return (_lines(text, meant), meant) if isinstance(meant, ast.FunctionDef | ast.ClassDef) else meant  # type: ignore[return-value]
 
@@ -134,8 +139,6 @@ def _meanings(tree: ast.Module) -> dict[str, ast.FunctionDef | ast.ClassDef | as
     for node in tree.body:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_constant(value):
-                if isinstance(known.get(name), ast.expr):
-                    raise InvalidSpec(f"the constant {name} must be set once in the source, it is set again")
                 known[name] = value
             case ast.FunctionDef(name=name, decorator_list=[]):
                 known[name] = node
@@ -166,17 +169,22 @@ def _of_object(function: Callable[..., Any], name: str | None) -> ReadSource:
     def look(word: str) -> Meaning:
         value = passed_through(known.get(word, ...))
         if type(value) is types.FunctionType and value.__globals__ is known and value.__code__.co_name == word:
-            with contextlib.suppress(InvalidSpec):  # the call is refused where it is read
-                return _written(value)
+            return _written(value)
         if type(value) is type and value.__name__ == word:
-            with contextlib.suppress(InvalidSpec):
+            with contextlib.suppress(InvalidSpec):  # it is refused where it is used
                 return _written_class(value, known)
         return _module(value) or _constant(value)
 
-    if plain is function:
-        return _source(_written(plain), look)
-    head, inside = _without_object(plain, function.__self__)  # type: ignore[attr-defined]
-    return _source(head, lambda word: inside[word] if word in inside else look(word))
+    owner = getattr(function, "__self__", None)
+    head, inside = (_written(plain), {}) if plain is function else _without_object(plain, owner)
+    found = _source(head, lambda word: inside[word] if word in inside else look(word))
+    words = {part.attr for part in ast.walk(_parsed(found.text)) if isinstance(part, ast.Attribute)}
+    for word, home in product(words.union(*(each.split(".") for each in found.modules.values())), HOMES):
+        value = vars(importlib.import_module(home)).get(word)
+        made_in = getattr(value, "__globals__", {"__name__": getattr(value, "__module__", "")})["__name__"]
+        if callable(value) and made_in.partition(".")[0] != home.partition(".")[0]:
+            raise InvalidSpec(f"{home}.{word} is not the library's own: something else stands in its place")
+    return found
 
 
 def _written(function: types.FunctionType) -> Written:
@@ -245,8 +253,9 @@ def _without_object(method: types.FunctionType, owner: object) -> tuple[Written,
             elif type(value) is types.MemberDescriptorType:  # of __slots__
                 value = getattr(owner, node.attr, ...)
             values[node.attr] = value
-            plain = node.attr in methods or _constant(value) or _is_generator(value)
-            if not (plain and isinstance(node.ctx, ast.Load)):
+            plain = node.attr in methods or _constant(value) is not None or _is_generator(value)
+            met: Any = plain and getattr(owner, node.attr, None)  # a metaclass or its own __dict__ may hide the value
+            if not (plain and getattr(met, "__func__", met) is value and isinstance(node.ctx, ast.Load)):
                 cure = "of its object a method may read numbers, texts and a generator, and call other methods"
                 raise OutsideLanguage(definition.name, node.lineno, f"`{ast.unparse(node)}`", cure)
     drawn = [name for name, value in values.items() if _is_generator(value)]
@@ -429,6 +438,7 @@ def _source(head: Written, look: Callable[[str], Meaning]) -> ReadSource:
     tree = _parsed(text)
     alone = tree.body[0]
     assert isinstance(alone, ast.FunctionDef)
+    alone.args.args, alone.args.posonlyargs = [*alone.args.posonlyargs, *alone.args.args], []  # it is called by names
     known = _meanings(ast.Module(tree.body[1:], []))
     return ReadSource(
         text,
@@ -438,6 +448,17 @@ def _source(head: Written, look: Callable[[str], Meaning]) -> ReadSource:
         {name: module for name, module in known.items() if isinstance(module, str)},
         {name: node for name, node in known.items() if isinstance(node, ast.ClassDef)},
     )
+
+
+def place_of(text: str, line: int) -> str:
+    """A line of a text that stands by itself, in words: of its first function, or of a helper or a class.
+
+    >>> place_of("def f(q, rng):\n    return g(q)\n\ndef g(x):\n    return x\n", 5)
+    'line 2 of g'
+    """
+    helpers = [node for node in ast.parse(text).body[1:] if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    found = [node for node in helpers if node.lineno <= line <= (node.end_lineno or 0)]
+    return f"line {line - found[0].lineno + 1} of {found[0].name}" if found else f"line {line}"
 
 
 def _lines(text: str, node: ast.FunctionDef | ast.ClassDef) -> str:
@@ -523,6 +544,8 @@ def _constant(value: object) -> ast.expr | None:
         return None if None in parts else kind(elts=parts, ctx=ast.Load())  # type: ignore[arg-type]
     if type(value) is float and not math.isnan(value):
         return ast.parse(repr(value).replace("inf", "1e999"), mode="eval").body
+    if type(value) is int and value.bit_length() > LONGEST_INT:
+        return None
     return ast.parse(repr(value), mode="eval").body if value is None or type(value) in (bool, int, str) else None
 
 

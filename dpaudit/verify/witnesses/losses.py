@@ -17,6 +17,7 @@ from dpaudit.base.installed import flint
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.bounds import Arithmetic, Label, UpperBound
 from dpaudit.verify import integrals
+from dpaudit.verify.deadline import left_s
 from dpaudit.verify.enclosure import (
     BITS,
     INFINITE,
@@ -123,6 +124,7 @@ def _solved(rows: Sequence[Row]) -> dict[int, Fraction] | None:
     """How much each draw must move for all outputs to stay, of those that they determine; None where none can."""
     left, solved = [(dict(factors), move) for factors, move in rows], list[tuple[int, Row]]()
     while left:
+        left_s()
         factors, move = left.pop()
         if not factors:
             if abs(move) > ROUNDED * max(abs(each) for _, each in rows):
@@ -140,7 +142,9 @@ def _solved(rows: Sequence[Row]) -> dict[int, Fraction] | None:
 def _without(draw: int, row: Row, by: Row) -> Row:
     """A row less so much of another that a draw falls away."""
     (factors, move), (others, other) = row, by
-    times = factors.get(draw, Fraction(0))
+    if draw not in factors:
+        return row
+    times = factors[draw]
     rest = {
         each: factors.get(each, Fraction(0)) - times * others.get(each, Fraction(0)) for each in {*factors, *others}
     }

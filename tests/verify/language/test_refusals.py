@@ -108,6 +108,11 @@ REFUSED: dict[str, tuple[str, int, str]] = {
         6,
         "full, whose comparison no longer holds",
     ),
+    "a comparison of a countdown, before it": (
+        loop("if a:\n    out.append(x)\nleft -= 1", before="left = N\na = left > 1"),
+        6,
+        "a, whose comparison no longer holds",
+    ),
     "a name for a flag and a comparison": (loop("a = x > 0\nif a:\n    break", before="a = False"), 3, "False as a"),
     # outputs
     "another list": (plain("a, b = [], []", "return a"), 2, "`a, b = ([], [])`"),
@@ -320,14 +325,14 @@ def test_what_is_not_certain_is_refused_with_its_line(what: str) -> None:
         ("x = 1", "must hold one function"),
         ("def f(q, rng): return q\ndef f(q, rng): return 2", "`name` must pick one of f, f"),
         ("def f(q, rng): return q + K\nK = 1\nK = 2", "K must be set once"),
-        ("def f(q, rng): return q + K\nK = 1\nfor K in [2]: pass", "the name K"),
-        ("def f(q, rng): return q + K\nK = 1\nclass K: pass", "the name K"),
-        ("def f(q, rng): return q + K\nK = 1\nif 1:\n    def K(): pass", "the name K"),
-        ("def f(q, rng): return q + K\nK = 1\ntry: pass\nexcept E as K: pass", "the name K"),
-        ("def f(q, rng): return q + K\nK = 1\nmatch 2:\n    case K: pass", "the name K"),
-        ("def f(q, rng): return q + K\nK = 1\nmatch 2:\n    case [*K]: pass", "the name K"),
-        ("def f(q, rng): return q + K\nK = 1\nmatch 2:\n    case {**K}: pass", "the name K"),
-        ("def f(q, rng): return q + K\nK = 1\nimport K.inner", "the name K"),
+        ("def f(q, rng): return q + K\nK = 1\nfor K in [2]: pass", "K must be set once"),
+        ("def f(q, rng): return q + K\nK = 1\nclass K: pass", "K must be set once"),
+        ("def f(q, rng): return q + K\nK = 1\nif 1:\n    def K(): pass", "K must be set once"),
+        ("def f(q, rng): return q + K\nK = 1\ntry: pass\nexcept E as K: pass", "K must be set once"),
+        ("def f(q, rng): return q + K\nK = 1\nmatch 2:\n    case K: pass", "K must be set once"),
+        ("def f(q, rng): return q + K\nK = 1\nmatch 2:\n    case [*K]: pass", "K must be set once"),
+        ("def f(q, rng): return q + K\nK = 1\nmatch 2:\n    case {**K}: pass", "K must be set once"),
+        ("def f(q, rng): return q + K\nK = 1\nimport K.inner", "K must be set once"),
         ("from numpy import *\ndef f(q, rng): return q", "import everything"),
         ("def f(q, rng): return q\nf = 2", "f must be set once"),
         ("def f(q, rng): return q\nclass f: pass", "f must be set once"),
@@ -352,8 +357,9 @@ def test_a_name_picks_one_of_several_functions() -> None:
     text = "def f(q, rng): return q + K\nK = 1\ndef g():\n    global K, f\n    K = f = 2"
     with pytest.raises(InvalidSpec, match="f must be set once"):  # another function may change it
         read(text, name="f")
-    with pytest.raises(OutsideLanguage, match="the name K"):
+    with pytest.raises(InvalidSpec, match="K must be set once"):
         read(text.replace("K, f", "K"), name="f")
+    assert read("def f(q, rng): return q\nK = 1\nK = 2").source == "def f(q, rng): return q\n"  # which it does not use
 
 
 def test_a_word_that_is_set_anywhere_is_not_pythons() -> None:

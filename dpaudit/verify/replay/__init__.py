@@ -176,7 +176,7 @@ def _losses(
         true += [np.random.default_rng(SEED + place) for place in range(len(datasets))]
         with types_as_they_seem():
             for place, data in enumerate(datasets):
-                with _named(place), ended_at(time_over()):
+                with _named(place):
                     walked.append(walk_paths(call, data, choices, most - sum(each.paths for each in walked)))
             choices.close()
             for place in reversed(range(len(datasets))):
@@ -207,7 +207,8 @@ def _losses(
 def _named(place: int) -> Iterator[None]:
     """Errors say which dataset they come from."""
     try:
-        yield
+        with ended_at(time_over()):
+            yield
     except OutOfTime:
         left_s()  # says what to do
         raise

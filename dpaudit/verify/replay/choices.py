@@ -140,7 +140,7 @@ class Draws(StandIn):
         x[:] = x[order] if isinstance(x, np.ndarray) else [x[place] for place in order]
 
     def bytes(self, length: int) -> bytes:
-        return self.pick(256**length).to_bytes(length, "little") if length else b""
+        return self.pick(256 ** operator.index(length)).to_bytes(length, "little") if length else b""
 
     def _place(self, count: int, p: Any) -> int:
         if p is None:
@@ -229,17 +229,17 @@ class Choices(Draws):
         self._keys: list[Key] = []
         self._picked: list[int] = []
         self._numerators, self._denominators = [1], [1]
-        self._uniforms: list[Uniform] = []
+        self.uniforms: list[Uniform] = []
 
     def begin(self) -> None:
         """Before a run: back to the root."""
         self._at, self.is_lost = 0, False
-        self._uniforms = []
+        self.uniforms = []
 
     def uniform_draw(self) -> Uniform:
         draw = Uniform(self)
-        self._uniforms.append(draw)
-        if len(self._uniforms) > MOST_UNIFORMS:  # each is compared with 1, say
+        self.uniforms.append(draw)
+        if len(self.uniforms) > MOST_UNIFORMS:  # each is compared with 1, say
             raise self._forever()
         return draw
 
@@ -329,7 +329,7 @@ class Choices(Draws):
 
     def record(self, output: Hashable) -> PastRun:
         """The run that has just ended."""
-        ranges = tuple((draw.low, draw.high) for draw in self._uniforms)
+        ranges = tuple((draw.low, draw.high) for draw in self.uniforms)
         return PastRun(tuple(zip(self._keys, self._picked, strict=True)), ranges, output)
 
 

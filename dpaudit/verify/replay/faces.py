@@ -8,10 +8,11 @@ and the run continues in one part; another run takes the other. Any other use of
 """
 
 import builtins
+import copy
 import math
 import types
 from builtins import type  # the real one: while mechanisms run there is another in its place
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 from functools import lru_cache
@@ -19,7 +20,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dpaudit.verify.replay.source import GRID, Cut, StandIn, exact, refusal
+from dpaudit.errors import DpAuditError
+from dpaudit.verify.replay.source import CONTINUOUS, GRID, Cut, StandIn, exact, refusal
 
 ONLY_COMPARED = (
     "a draw of rng.random() can be replayed where it is compared with numbers only, and here it was used otherwise "
@@ -202,14 +204,34 @@ def face(source: StandIn) -> Any:
     return view
 
 
+def numpys(name: str, arguments: Iterable[Any], options: Mapping[str, Any]) -> Any:
+    """What numpy's own generator draws with these arguments, if it takes them; its state stays."""
+    before = BITS.state
+    try:
+        return getattr(GENERATOR(BITS), name)(*arguments, **options)
+    finally:
+        BITS.state = before
+
+
 def _class() -> tuple[type, Any]:
     """The class of the faces, and the descriptor of the stand-in behind one, which is no attribute of it."""
 
     def draw(name: str) -> Any:
         def method(seen: Any, *arguments: Any, **options: Any) -> Any:
-            if any(isinstance(each, bool) for each in (options.get("size"), *arguments[1:])):
-                raise get(seen).refuse(f"rng.{name} with a truth value as its size is no draw that replay knows")
-            return getattr(get(seen), name)(*arguments, **options)
+            try:
+                plain = not options and {*map(type, arguments)} <= {int, float}
+                if plain and (name != "choice" or len(arguments) < 2):
+                    return getattr(get(seen), name)(*arguments)  # quick
+                same = [copy.copy(each) for each in arguments], {key: copy.copy(each) for key, each in options.items()}
+                drawn = getattr(get(seen), name)(*arguments, **options)
+                if name not in CONTINUOUS:
+                    numpys(name, *same)
+                return drawn
+            except DpAuditError:
+                raise
+            except Exception as error:  # where either raises the other may not, or raise something else
+                text = f"the stand-in for rng cannot do what the mechanism asks of it: {name}: {error}"
+                raise get(seen).refuse(text) from None
 
         own = getattr(GENERATOR, name)
         method.__name__, method.__qualname__, method.__doc__ = name, own.__qualname__, own.__doc__

@@ -21,19 +21,19 @@ import numpy as np
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.language.source import WORDS_OF_PYTHON, ReadSource, free_names, local_names, read_names, source_of
+from dpaudit.verify.replay.faces import Uniform
 from dpaudit.verify.replay.samplers import AGAIN, EXIT, Sampler, is_plain
+from dpaudit.verify.replay.tails import Unbounded
 
 PURE = [abs, bool, divmod, float, int, len, max, min, pow, range, round, tuple, np.float64, np.int64]
 PURE += [each for each in vars(math).values() if callable(each)]
 REACHING = frozenset(
     ("exec", "eval", "globals", "locals", "vars", "setattr", "delattr", "breakpoint", "super", "id", "dir")
 )
-ASKING = frozenset(("getattr", "hasattr"))  # what a stand-in has, say
-REBINDING = (ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.ClassDef, ast.Delete)
-OF_STAND_INS = frozenset(
-    ["law", "offset", "step", "source", "form", "numpys", "is_below", "below", "refuse", "value", "rate", "low", "use"]
-)
-OF_NUMPYS_STATE = frozenset(["errstate", "seterr", "seterrcall", "printoptions", "set_printoptions", "testing"])
+ASKING = frozenset(("getattr", "hasattr", "type"))  # what a stand-in has, say
+REBINDING = (ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.ClassDef, ast.Delete, ast.MatchClass)
+ODD = frozenset((*dir(Unbounded), *dir(Uniform), "format", "format_map"))  # of stand-ins, or asks for their attributes
+ODD |= {"errstate", "seterr", "seterrcall", "printoptions", "set_printoptions", "testing"}  # the state of numpy
 _STATEMENTS = "Assign AugAssign AnnAssign Expr If While For Break Continue Return Pass Raise Assert"
 _EXPRESSIONS = "BoolOp BinOp UnaryOp IfExp Compare Call keyword Constant Name Tuple Subscript Slice Attribute NamedExpr"
 _PARTS = "expr_context operator boolop unaryop cmpop arguments arg"
@@ -42,7 +42,7 @@ READ = tuple(getattr(ast, name) for name in f"{_STATEMENTS} {_EXPRESSIONS} {_PAR
 
 def _is_odd(node: ast.Attribute) -> bool:
     """Whether an attribute is set, hidden, or one that numbers do not have and their stand-ins do."""
-    return not isinstance(node.ctx, ast.Load) or node.attr[0] == "_" or node.attr in OF_STAND_INS | OF_NUMPYS_STATE
+    return not isinstance(node.ctx, ast.Load) or node.attr[0] == "_" or node.attr in ODD
 
 
 VALUE = "__value__"  # of a function that is called
@@ -88,6 +88,8 @@ class Samplers:
         tree = ast.parse(source.text)
         if not any(isinstance(part, ast.While) for part in ast.walk(tree)):
             return self.function
+        # what a number can do that its stand-in cannot raises, and nobody is to catch that
+        self.tails = self.tails and not any(isinstance(part, ast.Try | ast.TryStar) for part in ast.walk(tree))
         functions = [each for each in tree.body if isinstance(each, ast.FunctionDef)]
         known = {*WORDS_OF_PYTHON - REACHING - ASKING, *source.functions, *source.constants, *source.modules}
         for each in functions:

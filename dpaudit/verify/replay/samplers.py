@@ -183,7 +183,7 @@ class Sampler:
             parts = tuple((name, self._form(found[name], ends=True)) for name in sorted(names - {counter}))
             return places.setdefault(RoundEnd(kind, parts, added), len(places))
 
-        law = walk_paths(once, None, choices, MOST_PATHS).law
+        law = walk_paths(once, None, choices, MOST_PATHS, sure=False).law
         self.idealised = self.idealised or choices.idealised
         failed = next((each for each in law if type(each) is Raised), None)
         if failed is not None:

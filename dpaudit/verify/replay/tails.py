@@ -128,6 +128,9 @@ class Unbounded(DrawnNumber):
             raise self.refuse(f"multiplied by {type(other).__name__}")
         return Unbounded(self.law, self.offset * other, self.step * other) if other else 0
 
+    def __array__(self, *given: Any, **named: Any) -> Any:
+        raise self.refuse("an array")
+
     __radd__, __rmul__ = __add__, __mul__
 
     def __neg__(self) -> Any:

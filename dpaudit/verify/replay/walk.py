@@ -13,7 +13,7 @@ import numpy as np
 
 from dpaudit.errors import DpAuditError, Interrupted, InvalidSpec, UnsoundAudit
 from dpaudit.verify.deadline import left_s
-from dpaudit.verify.replay.canonical import Raised, canonical, raised
+from dpaudit.verify.replay.canonical import canonical, raised
 from dpaudit.verify.replay.choices import DIFFERS, Again, Choices, Draws, PastRun
 
 Call = Callable[[Any, Any], Any]
@@ -45,12 +45,14 @@ class Walked:
     records: tuple[PastRun, ...]
 
 
-def walk_paths(call: Call, data: Any, choices: Choices, left: int) -> Walked:
-    """Runs `call(data, choices)` for every path of its choices, at most `left` of them; each run gets its own data."""
+def walk_paths(call: Call, data: Any, choices: Choices, left: int, *, sure: bool = True) -> Walked:
+    """Runs `call(data, choices)` for every path of its choices, at most `left` of them; each run gets its own data.
+
+    To be `sure`, runs with draws of random() that are not kept to be made again are made again at once.
+    """
     fresh = copier(data)
     totals: dict[int, dict[Hashable, int]] = {}
     records: list[PastRun] = []
-    of_failures: dict[Hashable, PastRun] = {}
     paths, stride, draws, lost = 0, 1, 0, Unfollowed()
     while True:
         left_s()
@@ -68,17 +70,21 @@ def walk_paths(call: Call, data: Any, choices: Choices, left: int) -> Walked:
         numerator, denominator = choices.mass()
         total = totals.setdefault(denominator, {})
         total[output] = total.get(output, 0) + numerator
+        gone: list[PastRun] = []
         if paths % stride == 0 and not choices.is_lost:
             records.append(choices.record(output))
             draws += len(records[-1].picked)
             if len(records) >= 2 * MOST_KEPT or draws >= 2 * MOST_KEPT_DRAWS:
-                records, stride = records[::2], 2 * stride
+                records, gone, stride = records[::2], records[1::2], 2 * stride
                 draws = sum(len(each.picked) for each in records)
-        if type(output) is Raised and output not in of_failures:
-            of_failures[output] = choices.record(output)
+        elif sure and choices.uniforms and not choices.is_lost:
+            gone = [choices.record(output)]
+        for past in gone:
+            if sure and past.ranges:
+                _make_again(call, fresh(), past, last=paths % 2 == 1)
         paths += 1
         if not choices.advance():
-            return Walked(_law(totals), paths, (*records, *of_failures.values()))
+            return Walked(_law(totals), paths, tuple(records))
 
 
 def confirm(call: Call, data: Any, records: tuple[PastRun, ...]) -> None:
@@ -87,12 +93,16 @@ def confirm(call: Call, data: Any, records: tuple[PastRun, ...]) -> None:
     rounds = -(-LEAST_AGAIN // max(1, len(records)))
     for turn in range(rounds):
         for place, past in enumerate(reversed(records)):
-            left_s()
-            again = Again(past, last=(turn + place) % 2 == 1)
-            output = outcome(call, fresh(), again.face, again)
-            again.end()
-            if output != past.output:
-                raise UnsoundAudit(DIFFERS)
+            _make_again(call, fresh(), past, last=(turn + place) % 2 == 1)
+
+
+def _make_again(call: Call, data: Any, past: PastRun, *, last: bool) -> None:
+    left_s()
+    again = Again(past, last=last)
+    output = outcome(call, data, again.face, again)
+    again.end()
+    if output != past.output:
+        raise UnsoundAudit(DIFFERS)
 
 
 def confirm_with(

@@ -34,6 +34,7 @@ from dpaudit.verify.language import nodes
 from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.replay import no_other_randomness
 from dpaudit.verify.replay.choices import Again, Choices, Draws, PastRun
+from dpaudit.verify.replay.faces import numpys
 from dpaudit.verify.replay.walk import Call, copier
 from dpaudit.verify.witnesses.losses import flat
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes, event_of
@@ -135,6 +136,8 @@ class _Laws(Draws):
         law, size = name.removeprefix("standard_"), values["size"]
         if size is None and np.ndim(values["scale"]) == np.ndim(values["loc"]) == 0:
             return self.drawn(law, values["scale"], values["loc"])
+        asked = {**places, **named}
+        numpys(name, (), {part: np.zeros(np.shape(each)) if part == "loc" else each for part, each in asked.items()})
         parts = [np.asarray(values[part], object) for part in ("scale", "loc")]
         filled = np.empty(np.broadcast_shapes(*(each.shape for each in parts)) if size is None else size, object)
         scales, locs = (np.broadcast_to(each, filled.shape) for each in parts)
@@ -194,8 +197,8 @@ class _Followed(_Laws, Choices):
     def drawn(self, law: Any, scale: Any, loc: Any) -> Any:
         self.step()
         wide = self.noisy(scale)
-        if wide is None or wide.terms or math.copysign(1.0, float(scale)) < 0.0:
-            raise self.refuse(f"a draw of rng.{law} whose scale is no number of at least 0")
+        if wide is None or wide.terms or math.copysign(1.0, float(scale)) < 0.0 or self.noisy(loc) is None:
+            raise self.refuse(f"a draw of rng.{law} whose scale is no number of at least 0, or whose loc is none")
         if wide.constant == 0:
             return loc if type(loc) is Sum else FLOAT(loc)
         self.draws.append(Noise(law, wide.constant, 0))
@@ -354,7 +357,10 @@ def followed(
     call, balls = PerRun(function, dict(parameters)).open().call, Balls()
     try:
         with within(LONGEST_S), no_other_randomness(), ended_at(time_over()):
-            ours, theirs = (_outcomes(name, _Code(call, copier(data)).paths(), balls) for data in (first, second))
+            codes = [_Code(call, copier(data)) for data in (first, second)]
+            ours, theirs = (_outcomes(name, each.paths(), balls) for each in codes)
+            for each in codes:  # once more, as what is kept or used up by then may change what it does
+                each.confirm(1)
         _check_apart(ours, theirs)
     except OverflowError:
         raise OutsideIntegrals("noisy numbers beyond doubles") from None
@@ -369,11 +375,11 @@ class _Code:
 
     def __init__(self, call: Call, fresh: Callable[[], Any]) -> None:
         self.call, self.fresh, self.run, self.again = call, fresh, _Followed(), _OnNumbers()
-        self.rng = np.random.default_rng(0)
+        self.found = list[tuple[ConcretePath, PastRun]]()
 
     def paths(self) -> list[ConcretePath]:
         """All its paths, confirmed."""
-        run, found = self.run, list[tuple[ConcretePath, PastRun]]()
+        run, found = self.run, self.found
         while len(found) < MOST_RUNS:
             run.begin()
             with _words(OURS):
@@ -386,7 +392,13 @@ class _Code:
         run.close()
         if run.idealised:
             raise OutsideIntegrals("rng.binomial is not followed, as numpy rounds its law")
-        return [self.confirmed(*each, times=-(-AGAIN // len(found))) for each in found]
+        return self.confirm(-(-AGAIN // len(found)))
+
+    def confirm(self, times: int) -> list[ConcretePath]:
+        """Its paths, each confirmed so often."""
+        rng = np.random.default_rng(times)
+        self.found = [(self.confirmed(path, past, times, rng), past) for path, past in self.found]
+        return [path for path, _ in self.found]
 
     def ended(self, behind: Any) -> Any:
         """What a run gives back, with what stands behind its generator."""
@@ -403,12 +415,12 @@ class _Code:
             raise OutsideIntegrals(str(error)) from None
         return output
 
-    def confirmed(self, path: ConcretePath, past: PastRun, times: int) -> ConcretePath:
+    def confirmed(self, path: ConcretePath, past: PastRun, times: int, rng: np.random.Generator) -> ConcretePath:
         """The path with the types of what it gives out, and zeros of its sign, from runs on numbers that take it."""
         inside, again = _inside(path), self.again
         for time in range(times if inside else 0):
             middle, room = inside or ([], 0.0)
-            numbers = middle + room * self.rng.uniform(-1.0, 1.0, len(middle))
+            numbers = middle + room * rng.uniform(-1.0, 1.0, len(middle))
             again.begin(past, numbers.tolist(), last=time % 2 == 1)
             output = self.ended(again)
             if path.draws != tuple(again.draws) or not all(_at(each, again.values) > 0 for each in path.constraints):

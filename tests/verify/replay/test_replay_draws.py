@@ -212,6 +212,10 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "too many taken": (lambda rng: rng.choice(2, 3, replace=False), "3 cannot be taken from 2"),
     "nothing to choose from": (lambda rng: rng.choice([]), "choose a place|not empty"),
     "an unknown keyword": (lambda rng: rng.integers(2, low_=1), "cannot do what the mechanism asks"),
+    "a size below 0": (lambda rng: rng.choice(2, size=-1), "cannot do what the mechanism asks"),
+    "a size that is a truth": (lambda rng: rng.random(True), "cannot do what the mechanism asks"),
+    "no length": (lambda rng: rng.bytes(None), "cannot do what the mechanism asks"),
+    "an axis too many": (lambda rng: rng.permuted([1, 2], axis=np.int64(1)), "cannot do what the mechanism asks"),
     "a huge draw": (lambda rng: rng.integers(1 << 52), "one draw has 4,503,599,627,370,496 outcomes"),
     "a copy": (lambda rng: __import__("copy").deepcopy(rng), "must not be copied"),
 }

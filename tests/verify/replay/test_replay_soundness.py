@@ -102,6 +102,39 @@ def test_a_run_that_spoils_its_data_spoils_no_other(mechanism: Any, domain: list
     assert repr(domain) == before
 
 
+def test_what_only_a_stand_in_does_in_a_rare_run_is_seen() -> None:
+    def told(step: Callable[[Any], Any]) -> Any:
+        def mechanism(data: int, rng: Any) -> int:
+            if sum(bit(rng) << place for place in range(13)) == 4321:
+                return data if step(rng) else 0
+            return 0
+
+        return mechanism
+
+    def fails(rng: Any) -> bool:
+        try:
+            return bool(float.is_integer(rng.random()))
+        except TypeError:
+            return True
+
+    for step in (fails, lambda rng: rng.random(1).dtype == object):
+        with pytest.raises(UnsoundAudit, match="did not do the same"):
+            replay(told(step), [0, 1], "all")
+
+
+def test_a_run_that_never_ends_ends_with_the_time() -> None:
+    def mechanism(data: int, rng: Any) -> int:
+        count = next(turns)
+        while count >= after:
+            pass
+        return bit(rng)
+
+    for after in (0, 4, 100):  # the first run, those that are made again, and those with a true generator
+        turns = itertools.count()
+        with pytest.raises(OutOfTime), within(1.0):
+            replay(mechanism, [0, 1], "all")
+
+
 def test_a_rare_failure_is_made_again_with_true_numbers() -> None:
     """It lies between the runs that are kept of a long walk."""
 
@@ -111,7 +144,7 @@ def test_a_rare_failure_is_made_again_with_true_numbers() -> None:
             raise RuntimeError("no float")
         return 0
 
-    with pytest.raises(UnsoundAudit, match="dataset 1 of the domain: the mechanism did not do the same"):
+    with pytest.raises(UnsoundAudit, match="dataset 0 of the domain: the mechanism did not do the same"):
         replay(fails_rarely, [0, 1], "all")
 
 

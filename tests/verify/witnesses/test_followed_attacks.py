@@ -428,9 +428,62 @@ def without_those_missing(data: list[Any], rng: Any) -> Any:
     return len([each for each in data if each is not MISSING]) + rng.laplace()
 
 
+def shuffles_what_numpy_shuffles(q: float, rng: Any) -> Any:
+    try:
+        rng.shuffle(collections.deque([1, 2]))
+    except TypeError:
+        return q
+    return 0.0
+
+
+def draws_beside_nothing(q: float, rng: Any) -> Any:
+    try:
+        rng.laplace([None])  # nan
+    except TypeError:
+        return q
+    return 0.0
+
+
+def draws_less_than_none(q: float, rng: Any) -> Any:
+    try:
+        rng.choice(2, size=-1)
+    except ValueError:
+        return 0.0
+    return q
+
+
+def draws_none_of_no_scale(q: float, rng: Any) -> Any:
+    try:
+        rng.laplace(0.0, -1.0, 0)
+    except ValueError:
+        return 0.0
+    return q
+
+
+def permutes_a_text(q: float, rng: Any) -> Any:
+    try:
+        rng.permutation("abc")
+    except TypeError:
+        return q
+    except np.exceptions.AxisError:
+        return 0.0
+    return q
+
+
+def used_up(after: int) -> Function:
+    used = itertools.count()
+    return lambda q, rng: None if next(used) >= after else q + rng.laplace()
+
+
 @for_each(
     ("function", "first", "second", "truth"),
     [
+        (shuffles_what_numpy_shuffles, 0.0, 1.0, 0.0),
+        (draws_beside_nothing, 0.0, 1.0, 0.0),
+        (draws_less_than_none, 0.0, 1.0, 0.0),
+        (draws_none_of_no_scale, 0.0, 1.0, 0.0),
+        (permutes_a_text, 0.0, 1.0, 0.0),
+        *((used_up(after), 0.0, 1.0, 1.0) for after in (1, 24, 25, 26, 49, 50, 51)),
         (told_by_type, 0.0, 1.0, 1.0),
         (of_no_scale, 0.0, 1.0, 0.0),
         (without_those_missing, [MISSING] * 5, [], 0.0),

@@ -18,17 +18,14 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.verify.enclosure import BITS, Enclosure, as_ball, of_ball, within_one
 from dpaudit.verify.integrals import exponentials, quadrature
 from dpaudit.verify.integrals.exponentials import together
-from dpaudit.verify.integrals.parts import Between, Density, Event, Factor, Line, Slice, Term, cut
+from dpaudit.verify.integrals.parts import Between, Event, Line, Slice, cut
 from dpaudit.verify.integrals.quadrature import normal_tail
 
 __all__ = [
     "Between",
-    "Density",
     "Event",
-    "Factor",
     "Line",
     "Slice",
-    "Term",
     "gaussian_delta",
     "laplace_delta",
     "log_ratio",
@@ -49,7 +46,7 @@ def probability(event: Event) -> Any:
 
     >>> from dpaudit.verify.integrals.parts import Between, Line
     >>> above = Between("laplace", Fraction(4), (Line(1, Fraction(0)),), ())
-    >>> found = probability(((Slice("laplace", Fraction(2), None, None, (((above,),),)),),))
+    >>> found = probability(((Slice("laplace", Fraction(2), None, None, (above,)),),))
     >>> round(float(found), 12)
     0.5
     """

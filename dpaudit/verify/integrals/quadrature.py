@@ -14,7 +14,7 @@ from math import ceil, prod, sqrt
 from typing import Any
 
 from dpaudit.base.installed import flint
-from dpaudit.verify.enclosure import ball
+from dpaudit.verify.enclosure import ball, normal_tail
 from dpaudit.verify.integrals.parts import Gap, Part, Parts, Slice, Whole, waves
 from dpaudit.verify.language.nodes import Law
 
@@ -145,11 +145,6 @@ def density(law: Law, at: Any) -> Any:
     if law == "normal":
         return (-(at * at) / 2).exp() / (2 * flint().arb.pi()).sqrt()
     return (-at - (-at).exp()).exp()
-
-
-def normal_tail(at: Any) -> Any:
-    """P(X > at) of a normal draw, for any number."""
-    return (at / flint().arb(2).sqrt()).erfc() / 2
 
 
 def _gumbel(at: Any) -> Any:

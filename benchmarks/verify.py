@@ -134,7 +134,7 @@ def _probabilities() -> list[Row]:
         lines = [(Line(1, -Fraction(7 * place % count, 3)),) for place in range(count)]
         below = [Between("laplace", Fraction(4), (), line) for line in lines[:-1]]
         draws = (*below, Between("laplace", Fraction(4), lines[-1], ()))
-        event = ((Slice("laplace", Fraction(2), None, None, tuple(((draw,),) for draw in draws)),),)
+        event = ((Slice("laplace", Fraction(2), None, None, draws),),)
         timed = [_timed(lambda event=event: probability(event)) for _ in range(repetitions)]
         ball, seconds = timed[0][0], min(each for _, each in timed)
         radius = float(ball.rad() / ball.mid())

@@ -21,7 +21,6 @@ from dpaudit.errors import InvalidSpec
 from dpaudit.verify.enclosure import MOST, Enclosure, ball, hockey_stick, of_ball, of_log
 from dpaudit.verify.integrals import (
     Between,
-    Density,
     Event,
     Line,
     Slice,
@@ -79,10 +78,10 @@ def by_quadrature(each: Slice) -> float:
     )
 
 
-def one(*terms: Between | Density, law: str | None = "laplace", scale: object = 1, low=None, high=None) -> Event:
+def one(*terms: Between, law: str | None = "laplace", scale: object = 1, low=None, high=None) -> Event:
     """The event of one draw within its limits, for which all these terms hold."""
     limits = (None if end is None else Fraction(end) for end in (low, high))
-    return ((Slice(law, Fraction(scale), *limits, tuple(((term,),) for term in terms)),),)
+    return ((Slice(law, Fraction(scale), *limits, terms),),)
 
 
 def above(scale: Fraction | int, query: Fraction | int, law: str | None = "laplace") -> Between:
@@ -113,14 +112,10 @@ def loss_of(first: Event, second: Event) -> Enclosure:
 
 
 def _given(each: Slice, t: float) -> float:
-    return math.prod(
-        sum(math.prod(_term(term, t) for term in product) for product in factor) for factor in each.factors
-    )
+    return math.prod(_term(term, t) for term in each.factors)
 
 
-def _term(term, t: float) -> float:
-    if isinstance(term, Density):
-        return pdf(term.law, _at(term.at, t) / float(term.scale)) / float(term.scale)
+def _term(term: Between, t: float) -> float:
     low = max((_at(line, t) for line in term.lower), default=-math.inf)
     high = min((_at(line, t) for line in term.upper), default=math.inf)
     if term.law is None:
@@ -135,11 +130,10 @@ def _at(line: Line, t):
 
 def _cuts(each: Slice) -> set[float]:
     cuts = {0.0}
-    for factor in each.factors:
-        for term in (term for terms in factor for term in terms):
-            lines = (term.at,) if isinstance(term, Density) else term.lower + term.upper
-            cuts |= {-float(line.at) / line.slope for line in lines if line.slope}
-            cuts |= {float(b.at - a.at) / (a.slope - b.slope) for a, b in combinations(lines, 2) if a.slope != b.slope}
+    for term in each.factors:
+        lines = term.lower + term.upper
+        cuts |= {-float(line.at) / line.slope for line in lines if line.slope}
+        cuts |= {float(b.at - a.at) / (a.slope - b.slope) for a, b in combinations(lines, 2) if a.slope != b.slope}
     return cuts
 
 
@@ -150,11 +144,9 @@ def random_line(rng: random.Random) -> Line:
     return Line(rng.choice((-1, 0, 1)), Fraction(rng.randint(-6, 6), rng.choice((1, 2, 3))))
 
 
-def random_term(rng: random.Random, laws: tuple[str | None, ...]) -> Between | Density:
+def random_term(rng: random.Random, laws: tuple[str | None, ...]) -> Between:
     law = rng.choice(laws)
     scale = Fraction(rng.randint(1, 6), rng.choice((1, 2)))
-    if law is not None and rng.random() < 0.15:
-        return Density(law, scale, random_line(rng))
     lower, upper = (tuple(random_line(rng) for _ in range(rng.choice((0, 1, 1, 2)))) for _ in range(2))
     if law is None:  # a bare comparison: one that holds often
         return Between(None, scale, (), (Line(rng.choice((-1, 1)), Fraction(rng.randint(1, 6))),))
@@ -162,15 +154,7 @@ def random_term(rng: random.Random, laws: tuple[str | None, ...]) -> Between | D
 
 
 def random_slice(rng: random.Random, outer: tuple[str | None, ...], inner: tuple[str | None, ...]) -> Slice:
-    """Alternatives of one factor are split by a certain draw first, so that they exclude one another."""
-    factors = []
-    for _ in range(rng.randint(1, 4)):
-        if rng.random() < 0.3:
-            line = random_line(rng)
-            split = Between("laplace", Fraction(2), (line,), ()), Between("laplace", Fraction(2), (), (line,))
-            factors.append(tuple((side, random_term(rng, inner)) for side in split))
-        else:
-            factors.append(((random_term(rng, inner),),))
+    factors = [random_term(rng, inner) for _ in range(rng.randint(1, 4))]
     lower = Fraction(rng.randint(-6, 0)) if rng.random() < 0.3 else None
     upper = Fraction(rng.randint(1, 6)) if rng.random() < 0.3 else None
     return Slice(rng.choice(outer), Fraction(rng.randint(1, 4)), lower, upper, tuple(factors))
@@ -206,13 +190,11 @@ def term_by_term(each: Slice) -> flint.arb:
         for number, power in within.products[0].items():
             for _ in range(power):
                 following: dict[Fraction, flint.arb] = {}
-                for terms in part.forms[number].certain:
-                    for chosen in product(*(waves(term, part.forms[number].inside, within.unit) for term in terms)):
-                        for rate, weight in sums.items():
-                            for wave in chosen:
-                                rate += Fraction(wave.rate, wave.scale)
-                                weight *= ball(wave.weight) * ball(Fraction(wave.at, wave.scale)).exp()
-                            following[rate] = following.get(rate, flint.arb(0)) + weight
+                for wave in waves(part.forms[number].gap, part.forms[number].inside, within.unit):
+                    height = ball(wave.weight) * ball(Fraction(wave.at, wave.scale)).exp()
+                    for rate, weight in sums.items():
+                        rate += Fraction(wave.rate, wave.scale)
+                        following[rate] = following.get(rate, flint.arb(0)) + weight * height
                 sums = following
         for rate, weight in sums.items():
             low, high = (
@@ -279,10 +261,9 @@ def test_all_outputs_sum_to_one(law: str) -> None:
     assert float(probability(noisy_max((2, 2, 2, 2), 1, Fraction(5, 3), law))) == pytest.approx(0.25, rel=1e-13)
 
 
-def test_unit_of_numbers_does_not_matter_to_a_density() -> None:
-    sharp = Density("laplace", Fraction(4), Line(-1, Fraction(1, 2)))
+def test_unit_of_numbers_does_not_matter() -> None:
     exact, near = (
-        probability(one(sharp, above(4, at), scale=2)) for at in (Fraction(1, 3), Fraction(333_333_333_333, 10**12))
+        probability(one(above(4, at), scale=2)) for at in (Fraction(1, 3), Fraction(333_333_333_333, 10**12))
     )
     assert float(exact) == pytest.approx(float(near), rel=1e-10)
 
@@ -347,21 +328,6 @@ def test_what_is_cut_off_widens_the_ball(monkeypatch: pytest.MonkeyPatch, law: s
         cut_off = quadrature.integral(outer, cut(outer))
         assert cut_off.contains(exact)
         assert cut_off.rad() > 1e-4
-
-
-def test_the_tail_that_is_cut_off_counts_high_densities_and_every_alternative(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nearly all of the integral lies around 0.8, beyond the reach of 0.75, and it is more than the tail there."""
-    sharp = Density("laplace", Fraction(1, 100), Line(-1, Fraction(4, 5)))
-    low, high = (Between("laplace", Fraction(2), *limits) for limits in (((), (Line(0, Fraction(0)),)), ((), ())))
-    for factor in (((sharp,),), ((low, sharp), (low, high))):
-        each = Slice("laplace", Fraction(1, 4), None, None, (factor,))
-        (exact,) = exponentials.integrals(cut(each))
-        with monkeypatch.context() as patched:
-            patched.setattr(quadrature, "REACH", 4)  # 3 scales
-            patched.setattr(quadrature, "MOST", 4)
-            cut_off = quadrature.integral(each, cut(each))
-        assert cut_off.contains(exact)
-        assert cut_off.upper() < 10
 
 
 def test_factors_that_come_to_the_same_both_count() -> None:

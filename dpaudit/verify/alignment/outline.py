@@ -17,7 +17,7 @@ from dpaudit.verify.language.algebra import Both, Formula, Opposite, Polynomial,
 from dpaudit.verify.language.facts import ORDERS, Binding, bindings, inside, is_whole, largest, reads, targets, used
 
 REFERENCE = (Fraction(1), Fraction(3), Fraction(5, 2), Fraction(7, 3), Fraction(11, 5))
-MILLISECONDS = 300  # for one comparison of costs; undecided counts as not comparable
+MILLISECONDS = 1_000  # for one comparison of costs; undecided counts as not comparable
 
 
 class Parameters:
@@ -84,7 +84,7 @@ class Parameters:
             return size >= 0
         key = (smaller, larger)
         if key not in self._known:
-            self._known[key] = self._spread(gap) > 0 or (self.typical(gap) >= 0 and self._never(gap, strict=True))
+            self._known[key] = self.typical(gap) >= 0 and self._never(gap, strict=True)
         return self._known[key]
 
     def largest(self, costs: Iterable[Ratio]) -> Ratio | None:
@@ -106,30 +106,16 @@ class Parameters:
         size = scale.constant
         if size is not None:
             return size > 0
-        return self._spread(scale) > 0 and not scale.symbols & self._reached or self._never(scale, strict=False)
-
-    def _spread(self, function: Ratio) -> int:
-        """1 where every term is positive once each name is written as its least value and more; -1; or 0."""
-        if not function.symbols <= set(self._least):
-            return 0
-        values = {name: forms.variable(name) + number(self._least[name]) for name in function.symbols}
-        signs = 1
-        for side in (function.above, forms.expanded(function.below)):
-            terms = [value for _, value in Ratio(side).put(values).above.terms]
-            signs *= 1 if all(v > 0 for v in terms) else -1 if all(v < 0 for v in terms) else 0
-        return signs
+        return self._never(scale, strict=False)
 
     def _lower_bounds(self) -> dict[str, Fraction]:
         bounds: dict[str, Fraction] = {}
-        self._reached = frozenset[str]()  # the names whose least value they may have
         for formula in self.preconditions:
             if isinstance(formula, Leaf) and len(names := [atom for atom in formula.value if atom != ONE]) == 1:
                 name, factor = str(names[0]), formula.value[names[0]]
                 if name in self.free and formula.order in ((">", ">=") if factor > 0 else ("<", "<=")):
                     least = -formula.value.get(ONE, Fraction(0)) / factor
-                    if least >= bounds.get(name, least):
-                        bounds[name] = least
-                        self._reached = self._reached - {name} if formula.order in "<>" else self._reached | {name}
+                    bounds[name] = max(least, bounds.get(name, least))
         return bounds
 
     def _never(self, function: Ratio, *, strict: bool) -> bool:

@@ -12,8 +12,8 @@ from typing import Any
 from dpaudit.verify.alignment import forms
 from dpaudit.verify.alignment.forms import MOVED, Atom, Form, Leaf, at, constant, difference, shift_of
 from dpaudit.verify.alignment.paths import PairedPath, Quantity
-from dpaudit.verify.language.algebra import Formula, Opposite, Ratio, leaves
-from dpaudit.verify.language.nodes import Order, Part
+from dpaudit.verify.language.algebra import Formula, Ratio, leaves
+from dpaudit.verify.language.nodes import Part
 from dpaudit.verify.proof import REACH, Adjacency
 
 MOST, STEPS = 3, 2  # of a shift's coefficients: the sum of their sizes, and the largest
@@ -81,15 +81,7 @@ def largest(form: Form, corners: list[Corner]) -> Fraction:
     return max(abs(at(form, corner.moves)) for corner in corners)
 
 
-def reach(form: Form, corners: list[Corner]) -> tuple[Fraction, Fraction]:
-    """The least and the largest value of a form."""
-    values = [at(form, corner.moves) for corner in corners]
-    return min(values), max(values)
-
-
 MOST_QUESTIONS = 4_000  # to the solver, for one path
-DOWN: tuple[Order, ...] = ("<", "<=")
-UP: tuple[Order, ...] = (">", ">=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,8 +216,6 @@ class PathSearch:
             return not form if goal.bound is None else self._bounded(form, goal.bound)
         assert goal.same is not None
         moved = forms.with_moves(goal.same, values)
-        if self._plain(moved, goal.truth):
-            return True
         return all(forms.holds(forms.second(_seen(moved, each)), each) == goal.truth for each in self._states)
 
     def _bounded(self, form: Form, most: Fraction) -> bool:
@@ -236,25 +226,12 @@ class PathSearch:
             abs(at(form, corner.moves)) <= (most if corner.used or corner.now else 0) for corner in self._corners
         )
 
-    def _plain(self, formula: Formula, truth: bool) -> bool:
-        """Whether one comparison keeps its truth because its two sides move the right way."""
-        while isinstance(formula, Opposite):
-            formula, truth = formula.part, not truth
-        if not isinstance(formula, Leaf):
-            return all(not leaf.moved for leaf in leaves(formula, Leaf))
-        least, most = reach(formula.moved, self._corners)
-        if least == most == 0:
-            return True
-        if formula.order not in (*UP, *DOWN):
-            return False
-        return least >= 0 if (formula.order in UP) == truth else most <= 0
-
     def _follows(self, shifts: Mapping[str, Form]) -> bool:
         values: dict[Atom, Form] = {shift_of(name): form for name, form in shifts.items()}
         for goal in self._goals:
-            if goal.same is None or self._plain(moved := forms.with_moves(goal.same, values), goal.truth):
+            if goal.same is None:
                 continue
-            later = self._terms.formula(forms.second(moved))
+            later = self._terms.formula(forms.second(forms.with_moves(goal.same, values)))
             if self._solver is None:
                 taken = map(self._terms.formula, self._path.taken)
                 self._solver = self._terms.solver([*self._assumed(), *self._scope.assumed(self._terms), *taken])

@@ -41,7 +41,7 @@ from dpaudit.verify.coupled.values import (
     words,
 )
 from dpaudit.verify.coupled.ways import NotShown
-from dpaudit.verify.enclosure import BITS, ball, of_ball
+from dpaudit.verify.enclosure import BITS, ball, normal_tail, of_ball
 
 ONE = Fraction(1)
 LOOKED_AT = "looked at"
@@ -411,7 +411,7 @@ class NoiseLedger:
         self.used(drawn, "a threshold")
         with flint().ctx.workprec(BITS):
             x = ball(above / scale)
-            chance = (-x).exp() / 2 if drawn.law == "laplace" else (x / flint().arb(2).sqrt()).erfc() / 2
+            chance = (-x).exp() / 2 if drawn.law == "laplace" else normal_tail(x)
             return Fraction(of_ball(chance).upper)
 
     # --- choosing -----------------------------------------------------------------------------------------------------

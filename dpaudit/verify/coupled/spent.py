@@ -23,7 +23,7 @@ from typing import Any
 from dpaudit.base.installed import flint
 from dpaudit.claims import Claim, RenyiDP
 from dpaudit.claims.rounding import above
-from dpaudit.verify.enclosure import BITS, ball, of_ball
+from dpaudit.verify.enclosure import BITS, ball, gaussian_delta, of_ball
 
 HALVINGS = 60
 
@@ -59,7 +59,8 @@ class Spending:
         def enough(epsilon: float) -> bool:
             with flint().ctx.workprec(BITS):
                 failing = ball(self.delta) * ball(Fraction(epsilon)).exp() if self.delta else 0
-                return bool(gaussian_delta(self.gaussian, epsilon) + failing <= ball(delta))
+                own = gaussian_delta(ball(self.gaussian).sqrt(), ball(Fraction(epsilon)))
+                return bool(own + failing <= ball(delta))
 
         beyond = least(enough)
         return beyond if math.isinf(beyond) else above(self.pure + Fraction(beyond))
@@ -78,21 +79,6 @@ class Spending:
     def renyi(self, order: float) -> Claim:
         """The Rényi claim at an order that follows: of Gaussian steps, and of pure ones as zCDP."""
         return RenyiDP(order, above(Fraction(order) * Fraction(self.gaussian + self.squares) / 2))
-
-
-def gaussian_delta(squared: Fraction, epsilon: float) -> Any:
-    """The delta at epsilon of a Gaussian mechanism with (sensitivity/sigma)^2, in balls (Balle & Wang 2018, theorem 8).
-
-    >>> 0.1269 < float(gaussian_delta(Fraction(1), 1.0).mid()) < 0.1270
-    True
-    """
-    mu = ball(squared).sqrt()
-    eps = ball(Fraction(epsilon))
-    return _normal(mu / 2 - eps / mu) - eps.exp() * _normal(-mu / 2 - eps / mu)
-
-
-def _normal(x: Any) -> Any:
-    return (-x / flint().arb(2).sqrt()).erfc() / 2
 
 
 def zcdp_delta(rho: Fraction, epsilon: float) -> float:

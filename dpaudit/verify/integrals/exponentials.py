@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import chain
 from math import gcd, lcm
 from operator import mul
 from types import ModuleType
@@ -93,7 +92,7 @@ def integrals(cut: Parts) -> list[Any]:
     flint_ = flint()
     arb, fmpq = flint_.arb, flint_.fmpq
     forms = {form: number for part in cut.parts for number, form in enumerate(part.forms) if form is not None}
-    unit = lcm(*{term.scale for form in forms for product in form.certain for term in product})
+    unit = lcm(*{form.gap.scale for form in forms})
     products = [frozenset((n, time) for n, power in each.items() for time in range(power)) for each in cut.products]
     in_all = frozenset[tuple[int, int]].intersection(*products)
     varied = {number for each in products for number, _ in each - in_all}
@@ -104,9 +103,7 @@ def integrals(cut: Parts) -> list[Any]:
 
     factors: dict[Form, _Factor] = {}
     for form, number in forms.items():
-        sums = [[_added(map(of_wave, waves(term, form.inside, cut.unit))) for term in each] for each in form.certain]
-        alternatives = [reduce(_times, each, {0: arb(1)}) for each in sums]
-        terms = _added(chain.from_iterable(each.items() for each in alternatives))
+        terms = _added(map(of_wave, waves(form.gap, form.inside, cut.unit)))
         least = min(terms)
         step = gcd(*(k - least for k in terms), least if number in varied else 0)
         factors[form] = _Factor(terms, least, max(terms), step)

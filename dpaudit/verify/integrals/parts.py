@@ -57,26 +57,6 @@ class Between:
 
 
 @dataclass(frozen=True, slots=True)
-class Density:
-    """The density of a fresh draw X at a line: stands where a released value is one exact number.
-
-    An event with densities has no probability but a density; the ratio of two such, over the same released values,
-    is the likelihood ratio there.
-    """
-
-    law: Law
-    scale: Fraction
-    at: Line
-
-    def __post_init__(self) -> None:
-        _positive_scale(self.law, self.scale)
-
-
-Term = Between | Density
-Factor = tuple[tuple[Term, ...], ...]  # alternatives that exclude one another, each a product of independent draws
-
-
-@dataclass(frozen=True, slots=True)
 class Slice:
     """An outer draw t between constant limits (None: no limit), and what must hold given t: every factor.
 
@@ -88,7 +68,7 @@ class Slice:
     scale: Fraction
     lower: Fraction | None
     upper: Fraction | None
-    factors: tuple[Factor, ...]
+    factors: tuple[Between, ...]
     shift: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
@@ -97,7 +77,7 @@ class Slice:
     @property
     def laws(self) -> frozenset[Law | None]:
         """The laws of all draws in it."""
-        return frozenset((self.law, *(term.law for factor in self.factors for product in factor for term in product)))
+        return frozenset((self.law, *(factor.law for factor in self.factors)))
 
 
 Event = tuple[tuple[Slice, ...], ...]  # a sum of products of independent slices; () has probability 0, ((),) has 1
@@ -115,7 +95,7 @@ BENT = ("laplace", "exponential", None)  # laws whose form changes at 0
 
 
 class Gap(NamedTuple):
-    """The probability that a draw falls between two lines; None is no limit. Or its density at the lower one."""
+    """The probability that a draw falls between two lines; None is no limit. Or the density of the outer draw."""
 
     law: Law
     scale: int
@@ -125,14 +105,13 @@ class Gap(NamedTuple):
 
 
 CERTAIN = Gap("laplace", 1, None, None)
-Certain = tuple[tuple[Gap, ...], ...]  # a factor on one part, what is impossible left out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Form:
     """What a factor comes to wherever it has one form, and a number inside there."""
 
-    certain: Certain
+    gap: Gap
     inside: int
 
 
@@ -158,17 +137,14 @@ class Parts:
     parts: tuple[Part, ...]
 
 
-class _Term(NamedTuple):
-    """A term in whole numbers; a density has one lower line and no upper ones."""
+class Exact(NamedTuple):
+    """A factor in whole numbers; the density of the outer draw t has one lower line, t, and no upper ones."""
 
     law: Law | None
     scale: int
     lower: tuple[Whole, ...]
     upper: tuple[Whole, ...]
-    density: bool
-
-
-Exact = tuple[tuple[_Term, ...], ...]  # a factor in whole numbers
+    density: bool = False
 
 
 def unit_of(slices: Iterable[Slice]) -> int:
@@ -178,18 +154,17 @@ def unit_of(slices: Iterable[Slice]) -> int:
 
 def factors_of(outer: Slice, unit: int, shift: int = 0) -> tuple[Exact, ...]:
     """What is integrated over t + shift: the density of the outer draw, its limits, then what must hold given t."""
-    own: list[Term] = [] if outer.law is None else [Density(outer.law, outer.scale, Line(1, ZERO))]
-    own += [] if outer.lower is None else [Between(None, ONE, (Line(-1, outer.lower),), ())]
+    own = [] if outer.lower is None else [Between(None, ONE, (Line(-1, outer.lower),), ())]
     own += [] if outer.upper is None else [Between(None, ONE, (Line(1, -outer.upper),), ())]
-    factors = (*(((each,),) for each in own), *outer.factors)
-    return tuple(tuple(tuple(_whole(term, unit, shift) for term in each) for each in factor) for factor in factors)
+    density = () if outer.law is None else (Exact(outer.law, int(outer.scale * unit), ((1, -shift),), (), True),)
+    return (*density, *(_whole(factor, unit, shift) for factor in (*own, *outer.factors)))
 
 
 def cut(outer: Slice) -> Parts:
     """A slice cut into the parts on which something is possible.
 
     >>> half = Between("laplace", Fraction(1), (Line(1, Fraction(0)),), ())
-    >>> [(part.left, part.right) for part in cut(Slice("laplace", Fraction(2), None, None, (((half,),),))).parts]
+    >>> [(part.left, part.right) for part in cut(Slice("laplace", Fraction(2), None, None, (half,))).parts]
     [(None, 0), (0, None)]
     """
     unit = unit_of([outer])
@@ -200,14 +175,14 @@ def parts(products: Sequence[Sequence[Exact]], unit: int, *, at_0: bool = False)
     """The parts of the range on which every factor of the products has one form; with `at_0` the one part is 0."""
     numbers: dict[Exact, int] = {}
     numbered = tuple(Counter(numbers.setdefault(each, len(numbers)) for each in product) for product in products)
-    cuts = [sorted({cut for product in each for term in product for cut in _cuts(term)}) for each in numbers]
+    cuts = [sorted({*_cuts(each)}) for each in numbers]
     known: dict[tuple[int, int], Form | None] = {}
 
     def form(number: int, factor: Exact, inside: int) -> Form | None:
         where = number, bisect(cuts[number], inside)
         if where not in known:
-            certain = tuple(terms for each in factor if (terms := _product(each, inside)) is not None)
-            known[where] = Form(certain, inside) if certain else None
+            gap = _gap(factor, inside)
+            known[where] = None if gap is None else Form(gap, inside)
         return known[where]
 
     ends = [0, 0] if at_0 else [None, *sorted({0, *chain.from_iterable(cuts)}), None]
@@ -227,21 +202,19 @@ def _numbers(outer: Slice) -> Iterator[Fraction]:
     yield outer.scale if outer.law is not None else ONE
     yield from (limit for limit in (outer.lower, outer.upper, outer.shift) if limit is not None)
     for factor in outer.factors:
-        for term in chain.from_iterable(factor):
-            yield term.scale if term.law is not None else ONE
-            yield from (line.at for line in ((term.at,) if isinstance(term, Density) else term.lower + term.upper))
+        yield factor.scale if factor.law is not None else ONE
+        yield from (line.at for line in factor.lower + factor.upper)
 
 
-def _whole(term: Term, unit: int, shift: int) -> _Term:
-    scale = int(term.scale * unit) if term.law is not None else 0
+def _whole(factor: Between, unit: int, shift: int) -> Exact:
     lower, upper = (
         tuple(dict.fromkeys((line.slope, int(line.at * unit) - line.slope * shift) for line in lines))
-        for lines in (((term.at,), ()) if isinstance(term, Density) else (term.lower, term.upper))
+        for lines in (factor.lower, factor.upper)
     )
-    return _Term(term.law, scale, lower, upper, isinstance(term, Density))
+    return Exact(factor.law, int(factor.scale * unit) if factor.law is not None else 0, lower, upper)
 
 
-def _cuts(term: _Term) -> Iterator[int]:
+def _cuts(term: Exact) -> Iterator[int]:
     """Where the largest lower or the smallest upper line changes, where they meet, and where a bent law bends."""
     lines = term.lower + term.upper
     for place, (slope, at) in enumerate(lines):
@@ -252,21 +225,14 @@ def _cuts(term: _Term) -> Iterator[int]:
                 yield (start - at) // (slope - other)
 
 
-def _product(product: tuple[_Term, ...], inside: int) -> tuple[Gap, ...] | None:
-    gaps = [gap for term in product if (gap := _gap(term, inside)) is not None]
-    return tuple(gap for gap in gaps if gap.lower or gap.upper) if len(gaps) == len(product) else None
-
-
-def _gap(term: _Term, inside: int) -> Gap | None:
-    """The form of a term at a number inside a part; None where it is impossible."""
+def _gap(term: Exact, inside: int) -> Gap | None:
+    """The form of a factor at a number inside a part; None where it is impossible."""
     lower = max(((slope * inside + at, (slope, at)) for slope, at in term.lower), default=None)
     upper = min(((slope * inside + at, (slope, at)) for slope, at in term.upper), default=None)
     if lower is not None and upper is not None and lower[0] >= upper[0]:
         return None
-    if term.density:
-        if term.law is None or lower is None or (term.law == "exponential" and lower[0] < 0):
-            return None
-        return Gap(term.law, term.scale, lower[1], None, True)
+    if term.density and term.law is not None and lower is not None:
+        return None if term.law == "exponential" and lower[0] < 0 else Gap(term.law, term.scale, lower[1], None, True)
     if term.law in ("exponential", None):
         if upper is not None and upper[0] <= 0:
             return None
@@ -274,7 +240,7 @@ def _gap(term: _Term, inside: int) -> Gap | None:
             return None
         if lower is not None and lower[0] <= 0:
             lower = None
-    if term.law is None:
+    if term.law is None or lower is upper is None:
         return CERTAIN
     return Gap(term.law, term.scale, None if lower is None else lower[1], None if upper is None else upper[1])
 
@@ -294,7 +260,7 @@ class Wave(NamedTuple):
 
 
 def waves(term: Gap, inside: int, unit: int) -> tuple[Wave, ...]:
-    """A term of a Laplace or exponential draw, on the part that holds `inside`.
+    """The factor of a Laplace or exponential draw, on the part that holds `inside`; 1 where it has no limits.
 
     >>> waves(Gap("laplace", 4, (1, 0), None), inside=2, unit=1)  # the upper tail, e^(-t/4) / 2
     (Wave(weight=Fraction(1, 2), rate=-1, at=0, scale=4),)

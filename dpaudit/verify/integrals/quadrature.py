@@ -9,14 +9,13 @@ numbers the form is the one that loses the fewest digits; every form is entire, 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from math import ceil, prod, sqrt
 from typing import Any
 
 from dpaudit.base.installed import flint
-from dpaudit.verify.enclosure import ball
-from dpaudit.verify.integrals.parts import Form, Gap, Part, Parts, Slice, Whole, waves
+from dpaudit.verify.enclosure import ball, normal_tail
+from dpaudit.verify.integrals.parts import Gap, Part, Parts, Slice, Whole, waves
 from dpaudit.verify.language.nodes import Law
 
 GOAL = 2.0**-56  # relative error of each part
@@ -65,8 +64,7 @@ def _followed(outer: Slice, cut: Parts, reach: int) -> tuple[Any, Any]:
     beyond = normal_tail(arb(scales)) if outer.law == "normal" else (-arb(scales)).exp()  # of other laws at least that
     right = any(part.right is None or part.right > end for part in cut.parts)
     left = any(part.left is None or part.left < -end for part in cut.parts)
-    bounds = [_bound(cut, part).upper() for part in cut.parts]
-    return total, beyond * (right + left) * max(bounds, default=arb(0))
+    return total, beyond * (right + left)  # the factors are probabilities
 
 
 def value(cut: Parts) -> Any:
@@ -77,24 +75,12 @@ def value(cut: Parts) -> Any:
 
 def _integrand(cut: Parts, part: Part) -> Function:
     """The product of all factors, the outer density among them, as a function of t."""
-    powers = [(_of_factor(form, part, cut.unit), power) for form, power in _forms(part, cut.products[0])]
+    forms = ((part.forms[number], power) for number, power in cut.products[0].items())
+    powers = [(_of_gap(form.gap, part, cut.unit), power) for form, power in forms if form is not None]
     return lambda t: prod((function(t) ** power for function, power in powers), start=flint().arb(1))
 
 
-def _forms(part: Part, product: Counter[int]) -> Iterator[tuple[Form, int]]:
-    return ((form, power) for number, power in product.items() if (form := part.forms[number]) is not None)
-
-
-def _of_factor(form: Form, part: Part, unit: int) -> Function:
-    products = [[_of_term(term, part, unit) for term in product] for product in form.certain]
-
-    def total(t: Any) -> Any:
-        return sum(prod((function(t) for function in product), start=flint().arb(1)) for product in products)
-
-    return total
-
-
-def _of_term(term: Gap, part: Part, unit: int) -> Function:
+def _of_gap(term: Gap, part: Part, unit: int) -> Function:
     if term.law in ("laplace", "exponential"):
         return _of_waves(term, part, unit)
     scale = flint().arb(flint().fmpq(term.scale, unit))
@@ -128,22 +114,6 @@ def _of_line(line: Whole, unit: int) -> Function:
     return lambda t: slope * t + at
 
 
-def _bound(cut: Parts, part: Part) -> Any:
-    """A bound on the product of the factors of a part, but for the outer density, which is the first of them.
-
-    Probabilities are at most 1, densities have a highest value.
-    """
-    one = flint().arb(1)
-
-    def highest(terms: Iterable[Gap]) -> Any:
-        densities = (term for term in terms if term.density)
-        tops = ((one if t.law == "exponential" else one / 2) * flint().fmpq(cut.unit, t.scale) for t in densities)
-        return prod(tops, start=one)
-
-    given_t = _forms(part, cut.products[0] - Counter((0,)))
-    return prod((sum(map(highest, form.certain)) ** power for form, power in given_t), start=one)
-
-
 def between(law: Law, lower: Any, upper: Any, above: bool) -> Any:
     """P(lower < X < upper) of a normal or Gumbel draw; None is no limit. `above`: take upper tails if both are given.
 
@@ -167,21 +137,14 @@ def between(law: Law, lower: Any, upper: Any, above: bool) -> Any:
 
 
 def density(law: Law, at: Any) -> Any:
-    """The density of a draw at a number; of a Laplace draw that of numbers above 0, of an exponential one too.
+    """The density of a normal or Gumbel draw at a number.
 
     >>> round(float(density("normal", flint().arb(0))), 6)
     0.398942
     """
     if law == "normal":
         return (-(at * at) / 2).exp() / (2 * flint().arb.pi()).sqrt()
-    if law == "gumbel":
-        return (-at - (-at).exp()).exp()
-    return (-at).exp() / (2 if law == "laplace" else 1)
-
-
-def normal_tail(at: Any) -> Any:
-    """P(X > at) of a normal draw, for any number."""
-    return (at / flint().arb(2).sqrt()).erfc() / 2
+    return (-at - (-at).exp()).exp()
 
 
 def _gumbel(at: Any) -> Any:

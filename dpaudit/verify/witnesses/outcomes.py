@@ -25,7 +25,7 @@ from dpaudit.base.installed import flint
 from dpaudit.verify import integrals
 from dpaudit.verify.deadline import left_s
 from dpaudit.verify.enclosure import BITS, ball, rationals
-from dpaudit.verify.integrals import Between, Event, Factor, Line, Slice, summed
+from dpaudit.verify.integrals import Between, Event, Line, Slice, summed
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.witnesses.outputs import OutputEvent, has_noisy, is_plain, required, shape
 from dpaudit.verify.witnesses.paths import MOST_PATHS, ConcretePath, Numbers, Parameters, answers_of, paths
@@ -43,7 +43,7 @@ def event_of(paths: Iterable[ConcretePath]) -> Event:
 def _slices(path: ConcretePath) -> tuple[Slice, ...] | None:
     """The independent parts of a path; None where its probability is exactly 0."""
     slices: list[Slice] = []
-    alone: list[Factor] = []
+    alone: list[Between] = []
     for group in _groups(path.constraints):
         draws = {draw for each in group for draw, _ in each.terms}
         if len(draws) == 1:
@@ -51,7 +51,7 @@ def _slices(path: ConcretePath) -> tuple[Slice, ...] | None:
             between, limits = _between(path.draws[draw], [_sides(each, draw, None) for each in group])
             if limits is None:
                 return None
-            alone.append(((between,),))
+            alone.append(between)
             continue
         outer = _around(_outer(path.draws, draws, group), path.draws, group)
         if outer is None:
@@ -144,7 +144,7 @@ def _around(outer: int, draws: Sequence[Noise], group: Sequence[NoisySum]) -> Sl
     line = (*factors[0].lower, *factors[0].upper)[0]
     # where it is counted from the first draw's own number, the slice of every winner looks alike
     shift = line.slope * line.at if next(iter(others)) < outer else ZERO
-    return Slice(own.law, own.scale, lower, upper, tuple(((each,),) for each in factors), shift)
+    return Slice(own.law, own.scale, lower, upper, tuple(factors), shift)
 
 
 def _between(draw: Noise, sides: Sequence[_Side]) -> tuple[Between, Limits | None]:

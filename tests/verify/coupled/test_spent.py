@@ -9,7 +9,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from dpaudit.verify.coupled.spent import Spending, at_most, by_sample, gaussian_delta, root_above, zcdp_delta
+from dpaudit.verify.coupled.spent import Spending, at_most, by_sample, root_above, zcdp_delta
+from dpaudit.verify.enclosure import ball, gaussian_delta
 from tests.cases import for_each
 
 GAUSSIAN = {0.5: (1.0, 1e-5), 1.0: (0.5, 1e-3), 2.0: (3.0, 1e-6)}
@@ -25,7 +26,7 @@ def exact_delta(mu: float, epsilon: float) -> float:
 @for_each("mu", GAUSSIAN)
 def test_gaussian_noise(mu: float) -> None:
     epsilon, delta = GAUSSIAN[mu]
-    found = float(gaussian_delta(Fraction(mu) ** 2, epsilon).mid())
+    found = float(gaussian_delta(ball(Fraction(mu)), ball(Fraction(epsilon))).mid())
     assert found == pytest.approx(exact_delta(mu, epsilon), rel=1e-6)
     least = Spending(gaussian=Fraction(mu) ** 2).epsilon_at(delta)
     assert exact_delta(mu, least) <= delta * (1 + 1e-6)  # valid
@@ -47,7 +48,7 @@ def test_many_small_steps_are_less_by_concentration() -> None:
 
 @for_each("epsilon", [0.6, 1.5, 4.0])
 def test_zcdp_is_no_tighter_than_gaussian_noise_which_has_it(epsilon: float) -> None:
-    exact = float(gaussian_delta(Fraction(1), epsilon).mid())
+    exact = float(gaussian_delta(ball(1), ball(Fraction(epsilon))).mid())
     assert exact <= zcdp_delta(Fraction(1, 2), epsilon)
     assert zcdp_delta(Fraction(1, 2), epsilon) <= 4 * exact or epsilon > 3  # valid, and not far
 

@@ -66,7 +66,7 @@ def test_a_maximum_has_one_path_for_each_winner():
     assert [len(path.constraints) for path in paths(program(started), [0, 0], {})] == [2, 2, 2]
     least = event(program(MAXIMUM.replace("y > best", "y < best")), [0, 3], {}, [0])  # a minimum is one the other way
     assert least != event(noisy_max, [0, -3], {}, [0])
-    assert least[0][0].factors[0][0][0].lower == (Line(1, Fraction(-3)),)
+    assert least[0][0].factors[0].lower == (Line(1, Fraction(-3)),)
 
 
 @pytest.mark.parametrize(("better", "winner"), [(">", 1), (">=", 2)])

@@ -27,7 +27,7 @@ from dpaudit.verify.coupled.cases import NeighbourCase
 from dpaudit.verify.coupled.examples import example
 from dpaudit.verify.language.source import source_of
 from dpaudit.verify.stored import from_dict, load, save, to_dict
-from tests.cases import for_each
+from tests.cases import for_each, some
 
 
 def count(rows, rng, eps):  # type: ignore[no-untyped-def]
@@ -153,6 +153,7 @@ def test_mutated_derivations_are_rejected() -> None:
     plain = {name: json.loads(json.dumps(to_dict(derivation(name)))) for name in ASKED}
     tried = [(name, what, raw) for name in ASKED for what, raw in mutants(plain[name])]
     assert len(tried) > 300
+    tried = [*some(tried, 150), *((name, what, raw) for name, what, raw in tried if (name, what) in TRUE)]
     assert {(name, what) for name, what, raw in tried if accepted(raw)} == TRUE
 
 

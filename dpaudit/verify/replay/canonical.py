@@ -177,8 +177,8 @@ def _scalar(value: Any, form: Form) -> Hashable:
 
 def _array(value: Any, form: Form) -> Hashable:
     plain = np.asarray(value)  # without what a subclass says of itself
-    if isinstance(value, np.ma.MaskedArray) or plain.dtype.names or plain.dtype.kind in "mMV":
-        raise UnsoundAudit("an output is an array with a mask, fields or dates; return plain numbers")
+    if isinstance(value, np.ma.MaskedArray) or plain.dtype.names or plain.dtype.kind in "mMVT" or plain.dtype.metadata:
+        raise UnsoundAudit("an output is an array with a mask, fields, dates or long texts; return plain numbers")
     by_entry = plain.dtype.kind == "O" or plain.dtype.char in "gG"  # the bytes are addresses, or padded
     entries = tuple(map(form, plain.ravel().tolist())) if by_entry else plain.tobytes()
     return plain.dtype.str, plain.shape, entries
@@ -244,7 +244,7 @@ FORMS: dict[type, Read] = {
     str: lambda value, form: str.__str__(value),
     bytes: lambda value, form: memoryview(value).tobytes(),
     bytearray: lambda value, form: memoryview(value).tobytes(),
-    memoryview: lambda value, form: (value.format, value.shape, value.tobytes()),
+    memoryview: lambda value, form: (value.format, value.shape, value.tobytes(), form(value.obj)),
     tuple: _entries(tuple),
     list: _entries(list),
     deque: lambda value, form: (_own(deque, "maxlen")(value), _entries(deque)(value, form)),
@@ -263,6 +263,7 @@ FORMS: dict[type, Read] = {
     **dict.fromkeys(SCALARS, _scalar),
     **{kind: _text(kind) for kind in WRITTEN},
 }
+FORMS |= {np.str_: FORMS[str], np.bytes_: FORMS[bytes]}  # with the zeros at their ends
 
 
 def _name(kind: type) -> str:

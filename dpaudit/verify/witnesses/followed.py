@@ -16,6 +16,7 @@ import builtins
 import functools
 import importlib
 import math
+from builtins import type  # the real one: while code runs there is another in its place
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -34,11 +35,11 @@ from dpaudit.verify.language import nodes
 from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.replay import no_other_randomness
 from dpaudit.verify.replay.choices import Again, Choices, Draws, PastRun
-from dpaudit.verify.replay.faces import numpys
+from dpaudit.verify.replay.faces import numpys, types_as_they_seem
 from dpaudit.verify.replay.walk import Call, copier
 from dpaudit.verify.witnesses.losses import flat
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes, event_of
-from dpaudit.verify.witnesses.outputs import OutputEvent, shape
+from dpaudit.verify.witnesses.outputs import OutputEvent, required, shape
 from dpaudit.verify.witnesses.paths import ConcretePath
 from dpaudit.verify.witnesses.states import (
     Noise,
@@ -323,26 +324,26 @@ OURS = [_Float, _extreme(max, 1), _extreme(min, -1), *map(_with_own_words, OWN[3
 
 def _given_out(value: Any, run: _Followed) -> Released:
     """An output as what a path gives out; containers are told apart by their kind. Raises `OutsideIntegrals`."""
-    if isinstance(value, np.ndarray):
+    value = value.item() if isinstance(value, np.generic) else value
+    kind = type(value)
+    if kind is np.ndarray:
         return nodes.Symbol("array"), _given_out(value.tolist(), run)
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, dict):
+    if kind is dict:
         items = sorted(value.items(), key=lambda item: repr(item[0]))
         return nodes.Symbol("dict"), *((_given_out(key, run), _given_out(each, run)) for key, each in items)
-    if isinstance(value, tuple | list):
-        return nodes.Symbol(type(value).__name__), *(_given_out(each, run) for each in value)
-    if isinstance(value, str) or value is None or type(value) is bool:
+    if kind is list or issubclass(kind, tuple) and not hasattr(value, "__dict__"):
+        return nodes.Symbol(kind.__name__), *(_given_out(each, run) for each in value)
+    if kind in (str, bool, type(None)):
         return nodes.Symbol(repr(value))
     noisy = run.noisy(value)
-    if noisy is None and type(value) is not FLOAT:
-        raise OutsideIntegrals(f"an output that is a {type(value).__name__}")
+    if noisy is None and kind is not FLOAT:
+        raise OutsideIntegrals(f"an output that is a {kind.__name__}")
     return nodes.Symbol(repr(value)) if noisy is None else noisy
 
 
 def _kinds(value: Any) -> Any:
     """The types in an output, the order of its keys, and the shapes of its arrays."""
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray | np.generic):
         inside = value.ravel().tolist() if value.dtype.hasobject else ()
         return type(value), value.dtype, value.shape, *map(_kinds, inside)
     if isinstance(value, dict):
@@ -354,13 +355,15 @@ def followed(
     function: Callable[..., Any], first: Any, second: Any, parameters: Mapping[str, Any], name: str = "the code"
 ) -> tuple[Outcomes, Outcomes]:
     """What a function gives out on either dataset. Raises `OutsideIntegrals` for what is not followed."""
-    call, balls = PerRun(function, dict(parameters)).open().call, Balls()
+    call, balls, true = PerRun(function, dict(parameters)).open().call, Balls(), list[np.random.Generator]()
     try:
-        with within(LONGEST_S), no_other_randomness(), ended_at(time_over()):
+        with within(LONGEST_S), no_other_randomness(true), types_as_they_seem(), ended_at(time_over()):
             codes = [_Code(call, copier(data)) for data in (first, second)]
             ours, theirs = (_outcomes(name, each.paths(), balls) for each in codes)
+            true.append(np.random.default_rng(AGAIN))
             for each in codes:  # once more, as what is kept or used up by then may change what it does
                 each.confirm(1)
+                each.compare(true[0])
         _check_apart(ours, theirs)
     except OverflowError:
         raise OutsideIntegrals("noisy numbers beyond doubles") from None
@@ -400,17 +403,27 @@ class _Code:
         self.found = [(self.confirmed(path, past, times, rng), past) for path, past in self.found]
         return [path for path, _ in self.found]
 
+    def compare(self, rng: np.random.Generator) -> None:
+        """Raises `OutsideIntegrals` where a run with a true generator gives out what no path does."""
+        known = [(path.kinds, shape(path.outputs)) for path, _ in self.found]
+        for _ in range(AGAIN):
+            output = self.ended(rng)
+            given, kinds = (_given_out(output, self.run),), _kinds(output)
+            if not any(kinds == each and required(given, pattern) is not None for each, pattern in known):
+                raise OutsideIntegrals(DIFFERS)
+
     def ended(self, behind: Any) -> Any:
-        """What a run gives back, with what stands behind its generator."""
+        """What a run gives back, with a generator or what stands behind one."""
         left_s()
         try:
-            output = self.call(self.fresh(), behind.face)
+            output = self.call(self.fresh(), getattr(behind, "face", behind))
         except (OutOfTime, Interrupted, KeyboardInterrupt, MemoryError):
             raise
         except BaseException as error:
-            raise OutsideIntegrals(str(behind.error or f"it raises {type(error).__name__}: {error}")) from None
+            known = getattr(behind, "error", None)
+            raise OutsideIntegrals(str(known or f"it raises {type(error).__name__}: {error}")) from None
         try:
-            behind.end()
+            getattr(behind, "end", bool)()
         except DpAuditError as error:
             raise OutsideIntegrals(str(error)) from None
         return output

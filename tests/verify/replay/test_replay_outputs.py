@@ -148,6 +148,7 @@ DIFFERENT: dict[str, list[Callable[[], Any]]] = {  # in each, no two look the sa
         lambda: np.float64(1), lambda: np.longdouble(1), lambda: np.True_, lambda: Fraction(1), lambda: Decimal(1),
         lambda: Decimal("1.0"), lambda: Decimal("1.00"), lambda: 1 + 0j, lambda: complex(1, -0.0), lambda: "1",
         lambda: b"1", lambda: np.str_("1"), lambda: bytearray(b"1"), lambda: memoryview(b"1"), lambda: Named(1),
+        lambda: np.str_("1\0"), lambda: np.bytes_(b"1"), lambda: np.bytes_(b"1\0"), lambda: memoryview(b"12")[::2],
         lambda: with_(Named(1), name="a"),
         lambda: Liar(1), lambda: Liar(2), lambda: Colour.RED, lambda: np.array(1), lambda: [1], lambda: (1,),
         lambda: {1}, lambda: frozenset({1}), lambda: iter([1]), lambda: (each for each in [1]), lambda: {1: None},
@@ -234,6 +235,7 @@ nested.append(nested)
 UNTOLD: list[Any] = [
     *([len], Opaque, nested, Hiding(), Coarse(len), (1 // each for each in (1, 0))),  # type: ignore[arg-type]
     *(np.ma.array([1]), np.zeros(1, "M8[s]"), np.random.default_rng(0), itertools.count(), io.StringIO("a")),
+    *(np.array(["a" * 40], np.dtypes.StringDType()), np.zeros(1, np.dtype(float, metadata={"a": 1}))),
     *({"a", "b"}, frozenset({("a", 1), ("b", 1)}), defaultdict(lambda: 0), re.compile("a"), time.localtime(0)),
 ]
 

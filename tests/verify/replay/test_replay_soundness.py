@@ -123,7 +123,7 @@ def test_what_only_a_stand_in_does_in_a_rare_run_is_seen() -> None:
 
 
 def test_a_run_that_never_ends_ends_with_the_time() -> None:
-    def endless(after: int) -> Callable[[int, Any], int]:
+    def ending(after: int) -> Any:
         turns = itertools.count()
 
         def mechanism(data: int, rng: Any) -> int:
@@ -136,7 +136,7 @@ def test_a_run_that_never_ends_ends_with_the_time() -> None:
 
     for after in (0, 4, 100):  # the first run, those that are made again, and those with a true generator
         with pytest.raises(OutOfTime), within(1.0):
-            replay(endless(after), [0, 1], "all")
+            replay(ending(after), [0, 1], "all")
 
 
 def test_a_rare_failure_is_made_again_with_true_numbers() -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import collections
 import contextlib
 import copy
+import dataclasses
+import functools
 import itertools
 import math
 import numbers
@@ -286,6 +288,22 @@ def test_what_keeps_something_is_refused(function: Function) -> None:
 # --- outputs ------------------------------------------------------------------------------------------------------
 
 Pair = collections.namedtuple("Pair", "value")
+List, Record = type("List", (list,), {}), type("Record", (dict,), {})
+Matrix = functools.partial(np.ndarray.__new__, type("Matrix", (np.ndarray,), {}), 0)
+
+
+class Silent(str):
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "x"
+
+
+def carrying(value: Any, secret: float) -> Any:
+    value.secret = secret
+    return value
+
+
 TOLD: list[Function] = [
     lambda q, rng: 0 if q else 0.0,
     lambda q, rng: 0.0 if q else -0.0,
@@ -303,6 +321,11 @@ TOLD: list[Function] = [
     lambda q, rng: "None" if q else None,
     lambda q, rng: [rng.laplace(), 1.0] if q else [rng.laplace(), 1],
     lambda q, rng: np.float64(rng.laplace()) if q else rng.laplace(),
+    lambda q, rng: np.ma.array([q], mask=[True]),
+    lambda q, rng: np.array([(1, 2.0)], [("a" if q else "b", int), ("c", float)])[0],
+    lambda q, rng: collections.defaultdict(list if q else int, a=1.0),
+    lambda q, rng: Silent("a" if q else "b"),
+    *(lambda q, rng, of=of: carrying(of(), q) for of in (List, Record, Matrix)),
 ]
 
 
@@ -417,11 +440,28 @@ def told_by_type(q: float, rng: Any) -> Any:
     return noisy if type(noisy) is float else q
 
 
+def told_by_the_type_of_the_generator(q: float, rng: Any) -> Any:
+    return q if type(rng) is not np.random.Generator else rng.laplace()
+
+
+def told_by_the_code_of_a_draw(q: float, rng: Any) -> Any:
+    return q if "faces" in rng.laplace.__func__.__code__.co_filename else rng.laplace()
+
+
 def of_no_scale(q: float, rng: Any) -> Any:
     try:
         return rng.laplace(q, -0.0)
     except ValueError:
         return 0
+
+
+@dataclasses.dataclass
+class Optional:
+    value: object
+
+
+def without_those_of_no_value(data: list[Any], rng: Any) -> Any:
+    return len([each for each in data if each.value is not MISSING]) + rng.laplace()
 
 
 def without_those_missing(data: list[Any], rng: Any) -> Any:
@@ -485,7 +525,10 @@ def used_up(after: int) -> Function:
         (permutes_a_text, 0.0, 1.0, 0.0),
         *((used_up(after), 0.0, 1.0, 1.0) for after in (1, 24, 25, 26, 49, 50, 51)),
         (told_by_type, 0.0, 1.0, 1.0),
+        (told_by_the_type_of_the_generator, 0.0, 1.0, 0.0),
+        (told_by_the_code_of_a_draw, 0.0, 1.0, 0.0),
         (of_no_scale, 0.0, 1.0, 0.0),
+        (without_those_of_no_value, [Optional(MISSING)] * 5, [], 0.0),
         (without_those_missing, [MISSING] * 5, [], 0.0),
     ],
 )

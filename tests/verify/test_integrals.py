@@ -393,7 +393,6 @@ def test_delta_is_enclosed_where_balls_straddle_zero() -> None:
 @for_each(
     ("call", "message"),
     [
-        (lambda: loss_of((), ()), "impossible on both datasets"),
         (lambda: hockey_stick([(1, 1)], math.inf), "must be finite"),
         (lambda: Line(2, Fraction(0)), "slope of a line must be -1, 0 or 1, got 2"),
         (lambda: Between("laplace", Fraction(0), (), ()), "scale of a laplace draw must be positive, got 0"),

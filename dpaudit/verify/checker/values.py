@@ -28,13 +28,7 @@ ANSWER = Unknown("answer", "answer")
 Value = Ratio | nodes.Symbol | Formula  # a symbol is of the output alone
 
 
-@dataclass(frozen=True, slots=True)
-class Division:
-    """What an opaque symbol stands for: left // right, or left % right."""
-
-    operation: str
-    left: Ratio
-    right: Ratio
+Division = tuple[str, Ratio, Ratio]  # "//" or "%", and its two sides
 
 
 @dataclass(slots=True)
@@ -43,7 +37,7 @@ class Public:
 
     whole: frozenset[str]
     fixed: Mapping[str, Fraction]
-    divisions: dict[Unknown, Division] = field(default_factory=dict)
+    divisions: dict[Division, Unknown] = field(default_factory=dict)
 
     def parameter(self, name: str) -> Ratio:
         """A parameter: its value where it is fixed, a symbol where it is not."""
@@ -53,18 +47,15 @@ class Public:
 
     def division(self, operation: str, left: Ratio, right: Ratio) -> Ratio:
         """left // right or left % right as a symbol of its own: the same in both runs, whatever it is."""
-        known = divided(operation, left, right)
-        if known is not None:
-            return Ratio.number(known)
+        a, b = left.constant, right.constant
+        if a is not None and b:
+            return Ratio.number(a // b if operation == "//" else a % b)
         if not all(is_integer(side) and is_public(side) for side in (left, right)):
             raise ProofRejected(f"{operation} of numbers that are not public and whole: {left} {operation} {right}")
-        meant = Division(operation, left, right)
-        known_as = {division: symbol for symbol, division in self.divisions.items()}
-        if meant not in known_as:
+        if (meant := (operation, left, right)) not in self.divisions:
             name = f"division {len(self.divisions)}: ({left}) {operation} ({right})"
-            known_as[meant] = Unknown("opaque", name, whole=True)
-            self.divisions[known_as[meant]] = meant
-        return Ratio.of(known_as[meant])
+            self.divisions[meant] = Unknown("opaque", name, whole=True)
+        return Ratio.of(self.divisions[meant])
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +65,6 @@ class State:
     variables: Mapping[str, Value]
     index: Ratio | None = None
     answer: Ratio | None = None
-
-
-def divided(operation: str, left: Ratio, right: Ratio) -> Fraction | None:
-    """left // right or left % right where both are numbers."""
-    a, b = left.constant, right.constant
-    if a is None or b is None or b == 0:
-        return None
-    return Fraction(a // b) if operation == "//" else a % b
 
 
 def is_public(value: Ratio) -> bool:
@@ -261,15 +244,14 @@ def used_facts(adjacency: Adjacency) -> tuple[Formula, ...]:
 def division_facts(public: Public) -> tuple[Formula, ...]:
     """What whole divisions by a positive number mean: left = number * quotient + rest, 0 <= rest < number."""
     facts: list[Formula] = []
-    for symbol, division in tuple(public.divisions.items()):
-        by = division.right.constant
+    for (operation, left, right), symbol in tuple(public.divisions.items()):
+        by = right.constant
         if by is None or by <= 0:
             continue
-        quotient = public.division("//", division.left, division.right)
-        rest = division.left - division.right * quotient
+        rest = left - right * public.division("//", left, right)
         facts.append(compared(">=", rest, Ratio.number(0)))
-        facts.append(compared("<", rest, division.right))
-        if division.operation == "%":
+        facts.append(compared("<", rest, right))
+        if operation == "%":
             facts.append(compared("==", Ratio.of(symbol), rest))
     return tuple(facts)
 

@@ -61,15 +61,11 @@ def summed(event: Event, of_slice: Callable[[Slice], Any]) -> Any:
 
 
 def log_ratio(first: Any, second: Any) -> Enclosure:
-    """ln(first / second) of two probabilities given as balls; infinite where exactly one of the two is 0.
-
-    Raises `InvalidSpec` where both are: such an event says nothing.
+    """ln(first / second) of two probabilities given as balls; minus infinity where the first is 0.
 
     >>> log_ratio(flint().arb(0), flint().arb(1))
     Enclosure(lower=-inf, upper=-inf)
     """
-    if first.is_zero() and second.is_zero():
-        raise InvalidSpec("the event is impossible on both datasets: it has no loss; take another event")
     if first.is_zero() or second.is_zero():
         loss = -math.inf if first.is_zero() else math.inf
         return Enclosure(loss, loss)

@@ -15,9 +15,10 @@ from itertools import product
 
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.enclosure import rational, rationals
+from dpaudit.verify.integrals import log_ratio
 from dpaudit.verify.language.nodes import Emitted, Program
 from dpaudit.verify.proof import REACH, SYMMETRIC, Adjacency, known_adjacency
-from dpaudit.verify.witnesses.losses import PairLoss, family, log_ratio, loss_between, pair_delta, pair_loss
+from dpaudit.verify.witnesses.losses import PairLoss, family, loss_between, pair_delta, pair_loss
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes
 from dpaudit.verify.witnesses.outputs import OutputEvent, Pattern, at_least, at_most, has_noisy
 from dpaudit.verify.witnesses.paths import MOST_PATHS, Parameters
@@ -277,7 +278,7 @@ class Climb:
             self.outside = error
             return float("-inf")
         ways = [log_ratio(p, q), log_ratio(q, p)] if self.adjacency in SYMMETRIC else [log_ratio(p, q)]
-        return max((way.lower for way in ways if way is not None), default=float("-inf"))
+        return max(way.lower for way in ways)
 
     def climbed(self, place: _Place) -> _Place:
         """The place moved step by step while that raises the loss."""

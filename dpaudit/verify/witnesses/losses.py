@@ -427,19 +427,8 @@ def half_lines(shape: OutputEvent, ends: Sequence[Fraction]) -> Iterator[OutputE
         yield filled(shape, repeat(by))
 
 
-def log_ratio(p: Any, q: Any) -> Enclosure | None:
-    """ln(P / Q) of two balls, enclosed; None where P is 0, or where nothing is known of it."""
-    if p.is_zero():
-        return None
-    return integrals.log_ratio(p, q)
-
-
 def _one_way(probabilities: Sequence[tuple[OutputEvent, Any, Any]], every: bool) -> OneWay:
-    ratios = [(ratio, event, p, q) for event, p, q in probabilities if (ratio := log_ratio(p, q)) is not None]
-    if not ratios:  # no event that was computed is possible under the first answers
-        event, p, q = probabilities[0]
-        nothing = Enclosure(-math.inf, -math.inf)
-        return OneWay(Enclosure(0.0, math.inf), event, nothing, of_ball(p), of_ball(q))
+    ratios = [(integrals.log_ratio(p, q), event, p, q) for event, p, q in probabilities]
     at_event, event, p, q = max(ratios, key=lambda each: each[0].lower)
     upper = max(ratio.upper for ratio, *_ in ratios) if every else math.inf
     return OneWay(Enclosure(max(0.0, at_event.lower), max(0.0, upper)), event, at_event, of_ball(p), of_ball(q))

@@ -1,11 +1,13 @@
 """Proofs by coupling: what derivations show as a bound, and in a file, and for which pairs they are."""
 
+import ast
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dpaudit.account.bracketed import ONE_WAY, bound_text, spent_text
 from dpaudit.claims import Claim, Relation, claim_from_dict
+from dpaudit.claims.rounding import above
 from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.bounds import Arithmetic, Bracket, Label, UpperBound, hair_above
@@ -41,11 +43,19 @@ def dearest(found: Derivation) -> Way:
     return max(found.ways, key=lambda each: each.total.size)
 
 
+def place(source: str, line: int) -> str:
+    """A line of the source of a derivation, in words: counted from its `def`, or from that of a helper or class."""
+    found = [node for node in ast.parse(source).body[1:] if node.lineno <= line <= (node.end_lineno or line)]
+    named = [f" of {node.name}" for node in found if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    return f"line {line - found[0].lineno + 1 if named else line}{''.join(named)}"
+
+
 def most_spent(found: Sequence[Derivation]) -> str:
     """Which step spends most, of the way that does; nothing where none spends."""
     way = max(map(dearest, found), key=lambda each: each.total.size)
     step = max(way.steps, key=lambda each: each[2].size, default=None)
-    return "" if step is None else f", of which line {step[0]} spends most ({in_words(step[2])}: {step[1]})"
+    where = "" if step is None else place(found[0].source, step[0])
+    return "" if step is None else f", of which {where} spends most ({in_words(step[2])}: {step[1]})"
 
 
 def bounds_of(found: Sequence[Derivation], claim: Claim | None, source: str = COUPLING) -> Iterator[UpperBound]:
@@ -62,9 +72,9 @@ def bounds_of(found: Sequence[Derivation], claim: Claim | None, source: str = CO
     scope = f"all inputs ({words_of(adjacency)}; {kind})"
     if least < math.inf:
         yield UpperBound(least, 0.0, Label.PROVED, scope, Arithmetic.REALS, source, shows=shown)
-    ends = {at: max(one.epsilon_at(at) for one in found) for at in (hair_above(delta), delta)}
-    delta = delta if ends[delta] < math.inf else max(ends)  # of a threshold that was rounded
-    epsilon = ends[delta]
+    takes = min(1.0, above(max(way.total.delta for one in found for way in one.ways)))  # where a threshold is too low
+    ends = ((max(one.epsilon_at(at) for one in found), at) for at in (delta, hair_above(delta), takes))
+    epsilon, delta = next((each for each in ends if each[0] < math.inf), (math.inf, delta))
     if least == math.inf or epsilon < least and claim is not None and claim.delta:
         yield UpperBound(epsilon, delta, Label.PROVED, scope, Arithmetic.REALS, source, shows=shown)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dpaudit.account.audit import evidence_lines
 from dpaudit.verify.alignment.forms import NoProof, cost_text, number
 from dpaudit.verify.alignment.paths import Follower, Quantity
-from dpaudit.verify.bracketing.coupling import COUPLING, dearest, in_words
+from dpaudit.verify.bracketing.coupling import COUPLING, dearest, in_words, place
 from dpaudit.verify.coupled import Derivation
 from dpaudit.verify.coupled.spent import Spending
 from dpaudit.verify.language import nodes, read, text
@@ -37,7 +37,7 @@ def _coupled(derivation: Derivation) -> Iterator[str]:
     yield f"{derivation.function}: the dearest of {len(derivation.ways)} ways, in the case: {way.case}"
     for line, words, more in way.steps:
         spent += more
-        yield f"  line {line}: {words}: {in_words(more)}; so far {in_words(spent)}"
+        yield f"  {place(derivation.source, line)}: {words}: {in_words(more)}; so far {in_words(spent)}"
     if way.chance is not None:
         yield f"  all of it where the record is drawn, which has the chance {float(way.chance):g}"
     if way.raised:

@@ -199,7 +199,10 @@ class Expressions(Ways):
             return self.member(Module(module), member) if dot else Module(module)
         if hasattr(builtins, name) and not name.startswith("__"):
             return Function(name)
-        raise self.refusal(f"`{name}`", "it is no parameter, no constant and no function that was read: make it one")
+        cure = "write it in this module: a number, a plain function, or a class without decorators and bases"
+        if name in ("Counter", "defaultdict"):
+            cure = "count in a dictionary: counts[key] = counts.get(key, 0) + 1"
+        raise self.refusal(f"`{name}`, which is not read", cure)
 
     def member(self, module: Module, name: str) -> Any:
         """An attribute of numpy or math."""

@@ -22,6 +22,8 @@ BOUNDS_CONTRADICT = (
     "the lower bound exceeds the upper one: one of the bounds is wrong, or they are not of the same program and inputs"
 )
 BESIDE = "beside a contradiction"
+MADE_UP = 'the pair "made up: '
+LIKE_THESE = "; its records are made up: if the data hold none like them, let the code see to it, by a clip say"
 ONE_WAY = "one way alone, from the first dataset to the second: of neighbours both ways it says nothing"
 
 
@@ -119,7 +121,8 @@ def meaning(bracket: Bracket) -> str:
     """What the verdict rests on."""
     if bracket.verdict is BracketVerdict.REFUTED:
         by = " and ".join(dict.fromkeys(map(_refuter, bracket.refuting)))
-        return f"the claim is false, by {by}"
+        made_up = all(MADE_UP in each.scope for each in bracket.refuting)
+        return f"the claim is false, by {by}{LIKE_THESE if made_up else ''}"
     if bracket.verdict is BracketVerdict.PROVED and bracket.proving is not None:
         way = "" if bracket.one_way is None else f"; {ONE_WAY}"
         return f"the claim holds for {bracket.proving.scope}{way}"

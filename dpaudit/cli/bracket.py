@@ -13,7 +13,7 @@ from dpaudit.base.files import writing
 from dpaudit.base.quoting import clean
 from dpaudit.cli.commands import BracketCommand, CheckProofCommand
 from dpaudit.cli.options import check_writable, from_json, one_line, say, show
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import InvalidSpec, at
 
 if TYPE_CHECKING:
     from dpaudit.verify.bracketing import Joined
@@ -63,7 +63,7 @@ def bracket_command(call: BracketCommand) -> int:
 
 
 def _claim(claim: str | None, delta: float) -> Any:
-    from dpaudit.claims import claim_of
+    from dpaudit.claims import claim_of, claim_of_keys
 
     if claim is None:
         if delta:
@@ -73,8 +73,11 @@ def _claim(claim: str | None, delta: float) -> Any:
         epsilon = float(claim)
     except ValueError:
         if delta:
-            raise InvalidSpec("--delta goes with a number as --claim, not with a formula") from None
-        return claim
+            raise InvalidSpec("--delta goes with a number as --claim, not with another") from None
+        if not claim.lstrip().startswith("{"):
+            return claim
+        with at("--claim"):
+            return claim_of_keys(from_json("--claim", claim, '{"mu": 1.0}'))
     return claim_of(epsilon, delta or 0.0)
 
 

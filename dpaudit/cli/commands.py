@@ -268,7 +268,10 @@ class BracketCommand(CommandLine, group="Upper bounds and proofs"):
     """
 
     target: str = argument("TARGET")
-    claim: str | None = option("The claim: a number, or a formula in the parameters such as 2*eps.", "EPS")
+    claim: str | None = option(
+        "The claim: a number, a formula in the parameters such as 2*eps, or any other, as in a spec: '{\"mu\": 1.0}'.",
+        "EPS",
+    )
     delta: float = option("With a number as the claim: (EPS, D)-DP.", "D", default=0.0)
     adjacency: str | None = option(
         "Of answers: all-differ, one-differs, monotone, or one way: up, down. Of records: add_or_remove_one, "

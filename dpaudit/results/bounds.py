@@ -288,6 +288,8 @@ class Bracket(Displayed):
             and low.epsilon_lower > hair_above(high.epsilon_upper)
             and high.delta <= _near(low.delta)
             and not (high.label is Label.EXACT_PAIR and getattr(low, "label", None) is Label.EXACT_FINITE)
+            or high.shows is not None
+            and (low.epsilon_lower or 0.0) > hair_above(high.shows.epsilon_at(low.delta))
             or low is self.lower
             and high.shows is not None
             and self._of_family(high.shows)

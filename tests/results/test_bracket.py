@@ -158,6 +158,9 @@ def test_only_what_is_proved_for_all_inputs_is_pinned(claim: Claim | None) -> No
         # a pair may lose less than the worst of the domain
         (None, (PAIR, ends(FINITE, INF, INF)), (INF, INF), False),
         (None, (PAIR, ends(FINITE, 2.0, 2.0)), (2.0, 2.0), False),
+        # what a bound shows is held against a pair at every delta: 0.5-GDP has 1.35 at 1/1000
+        (GaussianDP(0.5), (SHOWS, ends(PAIR, 1.4, 1.5, delta=1e-3)), None, True),
+        (GaussianDP(0.5), (SHOWS, ends(PAIR, 1.3, 1.4, delta=1e-3)), None, False),
     ],
 )
 def test_the_ends_are_those_of_the_claim_and_a_contradiction_is_said(

@@ -418,7 +418,7 @@ BRACKETS: dict[str, tuple[Any, dict[str, Any] | None, dict[str, Any], str, Any, 
     "a method": (Method().method, None, {"pair": ONE_STEP, "claim": PureDP(1.0)}, "REFUTED", math.inf, ""),
     "a static method": (Method.static, None, {"pair": ONE_STEP}, "PROVED", 1.0, ""),
     "a function named as another": (wrapped, None, {"pair": ONE_STEP}, "REFUTED", math.inf, ""),
-    "a parameter missing": ("c2_sparse_vector", {"eps": 1}, {}, "OPEN", None, "needs a value for 'N'"),
+    "a parameter missing": ("c2_sparse_vector", {"eps": 1}, {}, "OPEN", None, "no value for the parameter 'N'"),
     # numpy draws at an array of scales as it does at a number
     "a parameter in an array": ("c2_sparse_vector", {**ONE, "eps": np.array([1.0])}, {"pair": NUMPYS}, "OPEN", ..., ""),
     # of what is not what it reads, what runs has its loss: it gives out the data, it has other defaults, it is a lambda

@@ -313,6 +313,49 @@ def test_users_are_made_up_by_their_rows_and_objects_are_not() -> None:
     assert all(example(case, users=False, mapping=False) is None for case in heard)
 
 
+def noisy(value, rng, eps):  # type: ignore[no-untyped-def]
+    return max(value + rng.laplace(scale=1 / eps), 0.0)
+
+
+def by_a_helper(rows, rng, eps, most):  # type: ignore[no-untyped-def]
+    if most:
+        rows = [min(max(row, 0), most) for row in rows]
+    return noisy(sum(rows), rng, eps)  # type: ignore[no-untyped-call]
+
+
+def test_a_line_of_a_helper_is_told_as_its_own() -> None:
+    clipped, unclipped = (bracket(by_a_helper, 1.0, ADD, {"eps": 1.0, "most": most}) for most in (2, 0))
+    assert "of which line 2 of noisy spends most" in str(clipped)
+    assert "proof by coupling: line 2 of noisy: noise on" in str(unclipped)
+
+
+def popular(rows, rng, eps, least):  # type: ignore[no-untyped-def]
+    counts: dict[str, int] = {}
+    found: dict[str, float] = {}
+    for row in rows:
+        counts[row] = counts.get(row, 0) + 1
+    for key in sorted(counts):
+        count = counts[key] + rng.laplace(scale=1 / eps)
+        if count >= least:
+            found[key] = count
+    return found
+
+
+def test_a_threshold_that_is_too_low_is_told_the_delta_that_it_takes() -> None:
+    least = math.log(1 / 2e-6)  # without the 1 that a record adds
+    found = bracket(popular, dpaudit.ApproximateDP(1.0, 1e-6), ADD, {"eps": 1.0, "least": least})
+    (proved,) = (each for each in found.uppers if each.label is Label.PROVED)
+    assert (found.verdict, found.proving, proved.epsilon_upper) == (dpaudit.BracketVerdict.OPEN, None, 1.0)
+    assert proved.delta == pytest.approx(math.e * 1e-6, rel=1e-9)
+
+
+def test_of_a_claim_that_is_not_pure_the_infinite_loss_of_normal_noise_is_not_told() -> None:
+    found = bracket(moments, dpaudit.GaussianDP(0.1), ADD, {"sigma": 4.0, "most": 1})
+    assert found.verdict is dpaudit.BracketVerdict.REFUTED
+    assert all(each.epsilon_upper < math.inf for each in found.uppers)
+    assert "its records are made up" in str(found)
+
+
 def test_one_reason_for_each_method_that_of_the_furthest_first() -> None:
     def several(q, rng, eps):  # type: ignore[no-untyped-def]
         t = rng.laplace(scale=1 / eps)

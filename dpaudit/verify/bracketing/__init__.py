@@ -142,17 +142,15 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
     if known.reading is not None and adjacency in WAYS:
         known = known.attempt(ALIGNMENT, proofs_of(known.reading, claim, adjacency), PART)
     elif adjacency is None and domain is None:
-        words = f"of query answers {', '.join(WAYS)}; of records {', '.join(RECORDS)}"
-        known += Bounds(reasons=(f"proofs: give an adjacency, {words}",))
+        words = f"give an adjacency, of query answers {', '.join(WAYS)}; of records {', '.join(RECORDS)}"
+        known += Bounds(reasons=(f"proofs: {target.unread if target.source is None else words}",))
     if adjacency is not None and not _settles(known, claim):
         kind, number = form_of(pair, adjacency in RECORDS)
         kind = kind or (None if wanted.answers is None else "an array")
-        following = derived(target, claim, pair, adjacency, kind, None)
-        known = known.attempt(COUPLING, following, PART)
         number = wanted.answers or (number if kind == "an array" else None)
-        if number is not None and not _settles(known, claim):
-            following = derived(target, claim, pair, adjacency, "an array", number)
-            known = known.attempt(COUPLING, following, PART)
+        for data, many in ((kind, None), *([] if number is None else [("an array", number)])):
+            if not _settles(known, claim):
+                known = known.attempt(COUPLING, derived(target, claim, pair, adjacency, data, many), PART)
     if domain is not None:
         part = PART if wanted.runs or known.reading is not None else 1.0  # all of it where nothing is to follow
         every = replayed(target, claim, domain, wanted.neighbours, wanted.most_paths)

@@ -6,6 +6,7 @@ from typing import Any
 
 from dpaudit.account.bracketed import ONE_WAY, bound_text, spent_text
 from dpaudit.claims import Claim, Relation, claim_from_dict
+from dpaudit.claims.rounding import above
 from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.bounds import Arithmetic, Bracket, Label, UpperBound, hair_above
@@ -72,9 +73,9 @@ def bounds_of(found: Sequence[Derivation], claim: Claim | None, source: str = CO
     scope = f"all inputs ({words_of(adjacency)}; {kind})"
     if least < math.inf:
         yield UpperBound(least, 0.0, Label.PROVED, scope, Arithmetic.REALS, source, shows=shown)
-    ends = {at: max(one.epsilon_at(at) for one in found) for at in (hair_above(delta), delta)}
-    delta = delta if ends[delta] < math.inf else max(ends)  # of a threshold that was rounded
-    epsilon = ends[delta]
+    takes = min(1.0, above(max(way.total.delta for one in found for way in one.ways)))  # where a threshold is too low
+    ends = ((max(one.epsilon_at(at) for one in found), at) for at in (delta, hair_above(delta), takes))
+    epsilon, delta = next((each for each in ends if each[0] < math.inf), (math.inf, delta))
     if least == math.inf or epsilon < least and claim is not None and claim.delta:
         yield UpperBound(epsilon, delta, Label.PROVED, scope, Arithmetic.REALS, source, shows=shown)
 

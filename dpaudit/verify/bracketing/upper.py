@@ -50,7 +50,7 @@ from dpaudit.verify.coupled.tape import check_reading
 from dpaudit.verify.coupled.ways import NotShown
 from dpaudit.verify.deadline import left_s, within
 from dpaudit.verify.enclosure import Enclosure, check_wide, named, rational
-from dpaudit.verify.language import expression, read
+from dpaudit.verify.language import expression, read_source
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.language.source import source_of
 from dpaudit.verify.proof import Proof
@@ -162,11 +162,11 @@ class Bounds:
     def told(self, done: bool) -> tuple[str, ...]:
         """The reasons, first that of the method that came furthest.
 
-        What the first reader does not read is left out where another came as far, or where all is `done`; then what no
-        alignment shows as well.
+        What the first reader does not read is left out where another came as far, has a bound for any number of
+        answers, or where all is `done`; then what no alignment shows as well.
         """
         others = (line for reason, line in self.lines.items() if not reason.startswith(READING))
-        far = math.inf if done else max(others, default=0)
+        far = math.inf if done or None in map(self.answers.get, self.behind) else max(others, default=0)
         left = (each for each in self.reasons if not each.startswith(READING) or self.lines.get(each, math.inf) > far)
         left = (each for each in left if not (done and each.startswith(ALIGNMENT)))
         return tuple(sorted(left, key=lambda each: -self.lines.get(each, 0)))
@@ -178,17 +178,11 @@ def readings(
     """The parameters, the program, and the claim that is read; `pairs` and `answers` must be of the program's form."""
     if target.source is None:
         raise InvalidSpec(target.unread)
-    program = read(target.source, name=target.function)
+    source, program = read_source(target.source, name=target.function)
     if target.check is not None:
         target.check()
+    data, rng = names_of(source.definition, target.parameters)
     given = {**program.defaults, **target.parameters}
-    unknown = [name for name in target.parameters if name not in program.parameters]
-    if unknown:
-        known = ", ".join(program.parameters) or "none"
-        raise InvalidSpec(f"{program.name} has no parameter {unknown[0]!r}; it has: {known}")
-    missing = [name for name in program.parameters if name not in given]
-    if missing:
-        raise InvalidSpec(f"{program.name} needs a value for {missing[0]!r}; give it in parameters")
     floats = [name for name in sorted(program.integers) if isinstance(given[name], float)]
     if floats:
         raise InvalidSpec(f"{floats[0]} is counted with, and what is computed of a float rounds: give an int")
@@ -197,8 +191,6 @@ def readings(
     yield Bounds(parameters=parameters)
     for pair in pairs:
         answers_of_pair(pair)  # raises for numbers that round otherwise than doubles
-    source = source_of(target.source, target.function)
-    data, rng = names_of(source.definition, program.parameters)
     check_reading(source, program, data, rng or "rng", parameters)
     yield Bounds(reading=Reading(program, parameters))
     if isinstance(claim, str):
@@ -360,7 +352,8 @@ def _followed(target: Target, claim: Claim | None, pair: AdjacentPair, adjacency
     unseen = ", ".join(sorted(outside(target.source)))
     scope = f'the pair "{pair.name}"; {found.over}{f", if nothing is kept or told by {unseen}" if unseen else ""}'
     pure = replace(found.upper_bound(), scope=scope, source=f"{target.name} followed on the pair")
-    for each in chain([pure], _at_delta(lambda epsilon: delta_between(ours, theirs, epsilon), claim, pure)):
+    told = [pure] if pure.epsilon_lower != math.inf or isinstance(claim, PureDP | None) else []  # as of normal noise
+    for each in chain(told, _at_delta(lambda epsilon: delta_between(ours, theirs, epsilon), claim, pure)):
         low, high = (each.epsilon_lower or 0.0) * (1.0 - CLOSE) - CLOSE, each.epsilon_upper * (1.0 + CLOSE) + CLOSE
         sure = replace(each, epsilon_lower=max(0.0, low), epsilon_upper=high)  # the code's own doubles round
         yield Bounds((sure,), {sure: None})
@@ -467,11 +460,11 @@ def check_together(known: Bounds) -> None:
     own = [each for each in known.uppers if each in known.answers]
     proved = [each for each in own if each.label is Label.PROVED]
     for each, bound in product((each for each in own if each.label is Label.EXACT_PAIR), proved):
-        if each.delta < bound.delta:
-            continue  # they do not meet
-        if each.epsilon_lower is not None and each.epsilon_lower > bound.epsilon_upper:
+        most = bound.epsilon_upper if each.delta >= bound.delta else math.inf  # else they do not meet
+        most = most if bound.shows is None else min(most, hair_above(bound.shows.epsilon_at(each.delta)))
+        if each.epsilon_lower is not None and each.epsilon_lower > most:
             raise UnsoundAudit(
-                f"the exact loss {each.epsilon_lower!r} of {each.scope} is above the proved {bound.epsilon_upper!r} "
+                f"the exact loss {each.epsilon_lower!r} of {each.scope} is above the proved {most!r} "
                 f"for {bound.scope}: one of the two is wrong; please report it, there is no verdict"
             )
 

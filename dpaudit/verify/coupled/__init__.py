@@ -275,7 +275,8 @@ def arguments_of(definition: ast.FunctionDef, parameters: Mapping[str, Any], dat
 
 def names_of(definition: ast.FunctionDef, parameters: Iterable[str]) -> tuple[str, str | None]:
     """What a function calls its dataset and its generator."""
-    plain = [each.arg for each in (*definition.args.posonlyargs, *definition.args.args, *definition.args.kwonlyargs)]
+    args = definition.args
+    plain = [each.arg for each in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
     drawing = {
         node.func.value.id
         for node in ast.walk(definition)
@@ -285,11 +286,13 @@ def names_of(definition: ast.FunctionDef, parameters: Iterable[str]) -> tuple[st
         and isinstance(node.func.value, ast.Name)
     }
     rng = next((name for name in plain if name in RNG or name in drawing), None)
-    names = [name for name in plain if name != "rng"][
-        :1
-    ]  # the first is the dataset, after the generator of a method's object
+    data = next((name for name in plain if name != "rng"), None)  # the first, after that of a method's object
     strange = sorted(set(parameters) - (set(plain) - {rng}))  # of a generator that is given nothing is known
-    if not names or strange or names[0] == rng or names[0] in parameters:
-        what = f"a parameter {strange[0]!r}" if strange else "data"
-        raise NotShown(1, f"a function without {what}", "write f(data, rng, parameters), and give its parameters")
-    return names[0], rng
+    if data is None or strange or data == rng or data in parameters:
+        what = f"no parameter {strange[0]!r}" if strange else "no data"
+        raise NotShown(1, f"it has {what}", f"it has {', '.join(plain)}; write f(data, rng, parameters)")
+    without = [None] * (len(plain) - len(args.defaults) - len(args.kw_defaults))
+    for name, default in zip(plain, (*without, *args.defaults, *args.kw_defaults), strict=True):
+        if default is None and name not in (data, rng, *parameters):
+            raise NotShown(1, f"no value for the parameter {name!r}", "give it in parameters")
+    return data, rng

@@ -384,7 +384,7 @@ class LoopRules(CallRules):
             ]
         if isinstance(held, set) and listed(held) == listed(one) == listed(two):
             return held
-        raise self.run.refusal("a list that one record makes longer", "release sums and counts")
+        raise self.run.refusal("a list that one record changes", "release sums and counts of it")
 
     def moved_value(self, token: Any, old: Any, one: Any, two: Any, local: bool) -> Any:
         """A variable once each run has made its turn."""

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from numbers import Rational
 from typing import Any
 
 from dpaudit.verify.coupled.cases import NeighbourCase, Region
@@ -45,7 +46,7 @@ def _record(paths: set[Path], region: Region, numbers: set[Path], way: int | Non
     """A number, a text, or a tuple or dictionary of them, in a region. Raises `LookupError` for anything else."""
     if paths <= {()}:
         return _part(region, (), not paths or () in numbers, way)
-    heads = [path[0] for path in paths if len(path) == 1 and not str(path[0]).startswith((".", "-"))]
+    heads = sorted((path[0] for path in paths if len(path) == 1 and str(path[0])[:1] not in (".", "-")), key=repr)
     kinds = set(map(type, heads))
     if len(heads) < len(paths) or kinds not in ({int}, {str}):
         raise LookupError
@@ -58,7 +59,11 @@ def _part(region: Region, path: Path, number: bool, way: int | None) -> Any:
     """A value at a place; a number is large or small as `way` says, near the middle for 0, far out for None."""
     place = region.get(path)
     if place is not None and place.exactly:
-        return place.value
+        value = place.value
+        if isinstance(value, int) or not isinstance(value, Rational):
+            return value
+        found = Fraction(value)
+        return int(found) if found.denominator == 1 else float(found)
     low, high = ALL if place is None else place.span
     if low == high or not number and not any(map(is_number, () if place is None else place.value)):
         return "other" if place is not None else "a" if way == 0 else "b"  # what no other record has shows most

@@ -200,7 +200,9 @@ class Expressions(Ways):
             return self.member(Module(module), member) if dot else Module(module)
         if hasattr(builtins, name) and not name.startswith("__"):
             return Function(name)
-        cure = "make it a parameter, a plain number or text, or a `def` of this module"
+        cure = "make it a parameter, a plain number or text, or a `def` or plain class of this module"
+        if name in ("Counter", "defaultdict"):
+            cure = "count in a dictionary: counts[key] = counts.get(key, 0) + 1"
         raise self.refusal(f"`{name}`, which is not read", cure)
 
     def member(self, module: Module, name: str) -> Any:

@@ -397,7 +397,7 @@ class NumberRules(ValueRules):
                 return NormedVector(number=within(norm.factor), axis=self.rows)
             if bounds and isinstance(op, ast.Div) and not norm.inverse and not is_left:
                 return NormedVector(number=within(1 / norm.factor), axis=self.rows)
-            raise self.run.refusal("this operation on a vector", "divide it by a bound of its norm that is above 0")
+            raise self.run.refusal("this operation on a vector", "divide it by max(1, norm / bound)")
         by = fraction_of(other) if is_number(other) else Fraction(0)
         if by <= 0:
             return None

@@ -154,7 +154,7 @@ class OperatorRules(NoiseLedger):
         if one is None or two is None:
             if is_same(left) and is_same(right) and self.single is None:
                 return UnknownValue()
-            raise self.run.refusal("arithmetic with what is no number", "use numbers")
+            raise self.run.refusal("arithmetic with what no rule bounds", "clip a number, and a vector by its norm")
         if self.single is not None and self.may_fail(op, left, right, one, two):
             raise self.run.refusal("data without bounds, which may overflow on one dataset", "clip them first")
         scaled = self.of_lengths(op, one, two)
@@ -300,7 +300,7 @@ class OperatorRules(NoiseLedger):
         if isinstance(value, FreshNoise | Noisy):
             return self.look(value)
         if isinstance(value, NormedVector | Keyed | Vector | dict | set):
-            raise self.run.refusal("an array with this", "use arrays of one form")
+            raise self.run.refusal("an array with a vector of the data", "clip it by its norm, give noise its scale=")
         return value
 
     def both(self, function: Callable[..., Any], *values: Any) -> Any:

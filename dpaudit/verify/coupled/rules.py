@@ -147,6 +147,8 @@ class ValueRules(OperatorRules):
         if isinstance(index, slice) and not vector.extras and len(vector.changed) < 2 and is_plain(index):
             changed = vector.changed if vector.changed and self.in_slice(vector.axis, index) else ()
             return Vector(usual=vector.usual, changed=changed, axis=EntryAxis(len(changed)), array=vector.array)
+        if isinstance(index, str):
+            raise self.run.refusal(f"a column {index!r}: no table is read", "loop over rows, as dictionaries say")
         raise self.run.refusal("an answer by its place", "give `answers`, how many there are")
 
     def in_slice(self, axis: Any, index: slice) -> bool:

@@ -130,7 +130,7 @@ def _leaf(words: str, kind: str, token: str, program: nodes.Program) -> nodes.Ex
         return nodes.Variable(token)
     if token in WORDS:
         return WORDS[token]
-    raise _error(words, f"the program has no {token}")
+    raise _error(words, f"the program has no {token}; known are {', '.join(program.parameters) or 'none'}")
 
 
 def _built(words: str, node: ast.expr, leaves: Mapping[str, nodes.Expression]) -> nodes.Expression:

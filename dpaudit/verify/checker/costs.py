@@ -13,12 +13,7 @@ from dataclasses import dataclass, field
 from dpaudit.verify.checker.formulas import ProofRejected, Unknown, compared
 from dpaudit.verify.checker.lockstep import ZERO, Coupled
 from dpaudit.verify.checker.paths import Exit, Path
-from dpaudit.verify.checker.values import (
-    USED,
-    USED_NEXT,
-    Value,
-    is_public,
-)
+from dpaudit.verify.checker.values import USED, USED_NEXT, is_public
 from dpaudit.verify.language.algebra import Both, Either, Formula, Ratio
 from dpaudit.verify.proof import Potential
 
@@ -103,12 +98,12 @@ class Bound:
         for value in (self.start, self.used, *self.counters.values(), *self.weights.values()):
             scope.facts.must(compared(">=", value, ZERO), f"the coefficient {value} of the potential is not negative")
 
-    def at(self, state: Mapping[str, Value], second: Mapping[Unknown, Ratio], used: Ratio, sizes: Sizes) -> Ratio:
+    def at(self, state: Mapping[str, Ratio], second: Mapping[Unknown, Ratio], used: Ratio, sizes: Sizes) -> Ratio:
         """The potential at a state."""
         total = self.start + self.used * used
         for name, factor in self.counters.items():
             value = state.get(name)
-            if not isinstance(value, Ratio) or not is_public(value):
+            if value is None or not is_public(value):
                 raise ProofRejected(f"the potential of {name}: not a counter that is the same in both runs")
             total = total + factor * value
         differences = self.both.differences(state, second)

@@ -82,9 +82,9 @@ class Coupled:
         """The draws of a path in the second run."""
         return {drawn.symbol: Ratio.of(drawn.symbol) + self.shift(path, drawn, differences) for drawn in path.draws}
 
-    def differences(self, state: Mapping[str, Value], second: Mapping[Unknown, Ratio]) -> dict[str, Ratio]:
-        """How far each variable that is a number is, in the second run, from the first."""
-        return {name: value.put(second) - value for name, value in state.items() if isinstance(value, Ratio)}
+    def differences(self, state: Mapping[str, Ratio], second: Mapping[Unknown, Ratio]) -> dict[str, Ratio]:
+        """How far each variable is, in the second run, from the first."""
+        return {name: value.put(second) - value for name, value in state.items()}
 
     def turn(self, path: Path) -> dict[Unknown, Ratio]:
         """The second run's numbers in a turn of the loop along a path."""

@@ -45,7 +45,7 @@ class Path:
     facts: tuple[tuple[Formula, int], ...]
     draws: tuple[Drawn, ...]
     outputs: tuple[Output, ...]
-    end: Mapping[str, Value]
+    end: Mapping[str, Ratio]
     stops: bool
 
     @property
@@ -74,7 +74,7 @@ def _run(part: nodes.Part, walk: Walk, start: State, public: Public) -> Path:
         state = State(variables, start.index, start.answer)
         match step:
             case nodes.Assign(target, value, _):
-                variables[target] = value_of(value, state, public)
+                variables[target] = number(value, state, public)
             case nodes.Draw(target, law, scale, line):
                 wide = number(scale, state, public)
                 if not is_public(wide):
@@ -109,11 +109,6 @@ def public_variables(program: nodes.Program) -> tuple[frozenset[str], frozenset[
     return public, public & largest(values, partial(is_whole, parameters=program.integers))
 
 
-def numbers(program: nodes.Program) -> frozenset[str]:
-    """The variables that hold numbers and nothing else."""
-    return largest(bindings(program.body), _is_number)
-
-
 def _is_public(value: nodes.Expression | None, names: frozenset[str]) -> bool:
     match value:
         case None | nodes.Answer() | nodes.Emitted():
@@ -124,18 +119,6 @@ def _is_public(value: nodes.Expression | None, names: frozenset[str]) -> bool:
             return all(_is_public(part, names) for part in inside(value))
 
 
-def _is_number(value: nodes.Expression | None, names: frozenset[str]) -> bool:
-    match value:
-        case nodes.Variable(name):
-            return name in names
-        case None | nodes.Number() | nodes.ProgramParameter() | nodes.Answer() | nodes.Index() | nodes.Length():
-            return True
-        case nodes.Arithmetical(_, left, right):
-            return _is_number(left, names) and _is_number(right, names)
-        case _:
-            return False
-
-
 # --- the parts of a program: before the loop, one turn of it from its head, and what follows -----------------------
 
 
@@ -144,7 +127,7 @@ class Exit:
     """How the loop ends: by a path that stops it, or (None) after the last answer; and the paths that follow."""
 
     stop: Path | None
-    entered: Mapping[str, Value]
+    entered: Mapping[str, Ratio]
     after: tuple[Path, ...]
 
 
@@ -184,18 +167,13 @@ def _start(program: nodes.Program, before: Path, public: Public, answer: Ratio |
     if program.loop is None:
         after = paths_of("after", program.after, State(before.end, None, answer), public)
         return Start(before, State(before.end), frozenset(), (), (Exit(None, before.end, after),))
-    head = dict(before.end)
-    carried = set()
-    readable, (shared, whole) = numbers(program), public_variables(program)
-    for name in targets(program.loop):
-        head.pop(name, None)
-        if name in readable:
-            symbol = Unknown("counter" if name in shared else "variable", name, whole=name in shared and name in whole)
-            carried.add(symbol)
-            head[name] = Ratio.of(symbol)
+    shared, whole = public_variables(program)
+    kinds = {name: "counter" if name in shared else "variable" for name in targets(program.loop)}
+    carried = frozenset(Unknown(kind, name, whole=name in shared and name in whole) for name, kind in kinds.items())
+    head = {**before.end, **{symbol.name: Ratio.of(symbol) for symbol in carried}}
     loop = paths_of("loop", program.loop, State(head, Ratio.of(INDEX), Ratio.of(ANSWER)), public)
     exits = [Exit(None, head, paths_of("after", program.after, State(head), public))]
     exits += [
         Exit(path, path.end, paths_of("after", program.after, State(path.end), public)) for path in loop if path.stops
     ]
-    return Start(before, State(head, Ratio.of(INDEX)), frozenset(carried), loop, tuple(exits))
+    return Start(before, State(head, Ratio.of(INDEX)), carried, loop, tuple(exits))

@@ -62,7 +62,7 @@ class Public:
 class State:
     """The values of the variables, of the index and of the current answer, where they exist."""
 
-    variables: Mapping[str, Value]
+    variables: Mapping[str, Ratio]
     index: Ratio | None = None
     answer: Ratio | None = None
 

@@ -58,8 +58,7 @@ class Parameters:
     def check_divisors(self, program: nodes.Program) -> None:
         """Raises `NoProof` where a divisor of the source may be 0, used or not: an exception reveals something."""
         for divisor, line in program.divisors:
-            value = Follower(self.fixed).value(divisor, {}, line)
-            exact = value.exact if isinstance(value, Quantity) else None
+            exact = Follower(self.fixed).value(divisor, {}, line).exact
             if exact is None or exact == ZERO or not (self._positive(exact) or self._positive(-exact)):
                 raise NoProof(f"nothing says that the divisor {text(divisor)} is not 0: assert it is above 0", line)
 
@@ -299,7 +298,7 @@ def _seen(path: PairedPath, program: nodes.Program) -> PairedPath:
 
 def _with_result(path: PairedPath, program: nodes.Program, follower: Follower) -> PairedPath:
     outputs = [
-        PairedOutput(follower.value(part, path.after, path.line or 1), None, path.line or 1)
+        PairedOutput(follower.given_out(part, path.after, path.line or 1), None, path.line or 1)
         for part in program.result
         if not isinstance(part, nodes.Emitted)
     ]

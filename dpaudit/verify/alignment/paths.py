@@ -143,7 +143,7 @@ class Follower:
         for step in walk:
             match step:
                 case nodes.Assign(target, value, line):
-                    known[target] = self._number(value, known, line)
+                    known[target] = self.value(value, known, line)
                 case nodes.Draw(target, law, scale, line):
                     if law not in ("laplace", "exponential"):
                         raise NoProof(f"{law} noise has no alignment of finite cost: use Laplace noise", line)
@@ -152,8 +152,8 @@ class Follower:
                     draws.append(PairedDraw(target, law, self._weight(scale, known, line), line))
                     known[target] = Quantity.of(forms.drawn(target), forms.shift_of(target))
                 case nodes.Emit(value, key, line):
-                    place = None if key is None else self._number(key, known, line)
-                    outputs.append(PairedOutput(self.value(value, known, line), place, line))
+                    place = None if key is None else self.value(key, known, line)
+                    outputs.append(PairedOutput(self.given_out(value, known, line), place, line))
                 case nodes.Stop():
                     ends = True
                 case (nodes.Branch(condition, line=line), truth):
@@ -161,20 +161,16 @@ class Follower:
         return PairedPath(part, tuple(decisions), tuple(draws), tuple(outputs), known, ends)
 
     def _weight(self, scale: nodes.Expression, known: Environment, line: int) -> Ratio:
-        width = self._number(scale, known, line)
-        if width.exact is None:
-            raise NoProof("the scale of this noise is not public: give a public scale", line)
-        if width.exact == ZERO:
-            raise NoProof("the scale of this noise is 0: give one above 0", line)
-        if any(not name.isidentifier() for name in width.exact.symbols):
-            raise NoProof("the scale of this noise changes from answer to answer: give one scale", line)
-        return number(1) / width.exact
+        width = self.value(scale, known, line).exact
+        if width is None or width == ZERO:
+            raise NoProof("the scale of this noise is not public, or 0: give a public one above 0", line)
+        return number(1) / width
 
     def condition(self, expression: nodes.Expression, known: Environment, line: int) -> Formula:
         """A condition as a formula."""
         match expression:
             case nodes.Compared(order, left, right):
-                ours, theirs = self._number(left, known, line), self._number(right, known, line)
+                ours, theirs = self.value(left, known, line), self.value(right, known, line)
                 leaf = Leaf(order, add(ours.form, theirs.form, -1), add(ours.moved, theirs.moved, -1))
                 if not leaf.moved and set(leaf.value) <= {ONE}:
                     return Truth(bool(ORDERS[order](leaf.value.get(ONE, 0), 0)))
@@ -186,13 +182,15 @@ class Follower:
                 return Opposite(self.condition(part, known, line))
         raise NoProof("a number stands where a condition should be: compare it", line)
 
-    def value(self, expression: nodes.Expression, known: Environment, line: int) -> Quantity | nodes.Symbol:
-        """What an expression is in both runs."""
+    def given_out(self, expression: nodes.Expression, known: Environment, line: int) -> Quantity | nodes.Symbol:
+        """What an output is in both runs."""
+        return expression if isinstance(expression, nodes.Symbol) else self.value(expression, known, line)
+
+    def value(self, expression: nodes.Expression, known: Environment, line: int) -> Quantity:
+        """What a number is in both runs."""
         match expression:
             case nodes.Number(value):
                 return quantity(number(value))
-            case nodes.Symbol():
-                return expression
             case nodes.ProgramParameter(name):
                 return quantity(number(self._fixed[name]) if name in self._fixed else variable(name))
             case nodes.Variable(name):
@@ -206,14 +204,8 @@ class Follower:
             case nodes.Length():
                 return Quantity.of(forms.LENGTH)
             case nodes.Arithmetical(operation, left, right):
-                return _combined(operation, self._number(left, known, line), self._number(right, known, line), line)
-        raise NoProof("the list of outputs, or a condition, is used as a value: keep it in a number", line)
-
-    def _number(self, expression: nodes.Expression, known: Environment, line: int) -> Quantity:
-        value = self.value(expression, known, line)
-        if not isinstance(value, Quantity):
-            raise NoProof("arithmetic with something that is no number: use numbers", line)
-        return value
+                return _combined(operation, self.value(left, known, line), self.value(right, known, line), line)
+        raise NoProof("arithmetic with something that is no number: use numbers", line)
 
 
 def _combined(operation: nodes.Operation, left: Quantity, right: Quantity, line: int) -> Quantity:
@@ -223,13 +215,9 @@ def _combined(operation: nodes.Operation, left: Quantity, right: Quantity, line:
         if left.exact is not None and right.exact is not None:
             exact = left.exact + right.exact * number(sign)
         return Quantity(add(left.form, right.form, sign), add(left.moved, right.moved, sign), exact)
-    if operation in ("//", "%"):
-        if left.exact is None or right.exact is None:
-            raise NoProof(f"{operation} of something that is not public: use it on public numbers", line)
-        return _whole(operation, left.exact, right.exact, line)
-    if right.exact is not None and operation == "/":
-        if right.exact == ZERO:
-            raise NoProof("a division by 0: divide by something else", line)
+    if operation != "*" and right.exact == ZERO:
+        raise NoProof("a division by 0: divide by something else", line)
+    if operation == "/" and right.exact is not None:
         return _combined("*", left, quantity(number(1) / right.exact), line)
     if operation == "*":
         for factor, other in ((left, right), (right, left)):
@@ -237,16 +225,12 @@ def _combined(operation: nodes.Operation, left: Quantity, right: Quantity, line:
             if size is not None:
                 exact = None if other.exact is None else other.exact * number(size)
                 return Quantity(forms.scaled(other.form, size), forms.scaled(other.moved, size), exact)
-        if left.exact is not None and right.exact is not None:
-            return quantity(left.exact * right.exact)
-        if left.exact is not None or right.exact is not None:
-            raise NoProof("a parameter times an answer or a noise: give the parameter a value", line)
-    raise NoProof("a product or quotient of two values that are not public: multiply by public numbers", line)
+    if left.exact is not None and right.exact is not None:
+        return quantity(left.exact * right.exact) if operation == "*" else _whole(operation, left.exact, right.exact)
+    raise NoProof("a parameter times an answer or a noise: give the parameter a value", line)
 
 
-def _whole(operation: nodes.Operation, left: Ratio, right: Ratio, line: int) -> Quantity:
-    if right == ZERO:
-        raise NoProof("a division by 0: divide by something else", line)
+def _whole(operation: nodes.Operation, left: Ratio, right: Ratio) -> Quantity:
     above, below = left.constant, right.constant
     if above is not None and below is not None:
         return quantity(number(above // below if operation == "//" else above % below))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dpaudit.account.audit import evidence_lines
 from dpaudit.verify.alignment.forms import NoProof, cost_text, number
-from dpaudit.verify.alignment.paths import Follower, Quantity
+from dpaudit.verify.alignment.paths import Follower
 from dpaudit.verify.bracketing.coupling import COUPLING, dearest, in_words
 from dpaudit.verify.coupled import Derivation
 from dpaudit.verify.coupled.spent import Spending
@@ -78,9 +78,8 @@ def _added(proof: Proof, shift: Shift, paths: Paths) -> str:
     size += sum(abs(factor) * kept[name].value for name, factor in shift.differences.items() if name not in still)
     cost = f"{size}/({text(draw.scale)})"
     with contextlib.suppress(NoProof):  # a scale of variables stays as it is written
-        scale = Follower(proof.fixed).value(draw.scale, {}, draw.line)
-        if isinstance(scale, Quantity) and scale.exact is not None:
-            cost = cost_text(number(size) / scale.exact)
+        scale = Follower(proof.fixed).value(draw.scale, {}, draw.line).exact
+        cost = cost if scale is None else cost_text(number(size) / scale)
     return f"  line {draw.line}{where}: {words}, which costs at most {cost}"
 
 

@@ -29,8 +29,8 @@ from dpaudit.verify.witnesses.states import (
     OutsideIntegrals,
     Released,
     TooMany,
-    evaluated,
     exact,
+    given_out,
     maximum,
     near_enough,
     number,
@@ -138,10 +138,7 @@ def _path(program: nodes.Program, state: ConcreteRun, event: OutputEvent | None)
 
 
 def _result(expression: nodes.Expression, state: ConcreteRun) -> Released:
-    if expression == nodes.Emitted():
-        return state.outputs
-    value = evaluated(expression, state, None)
-    return exact(value, None) if isinstance(value, NoisySum) else value
+    return state.outputs if expression == nodes.Emitted() else given_out(expression, state, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +194,7 @@ class _Run:
     def statement(self, statement: nodes.Statement, state: ConcreteRun) -> list[tuple[ConcreteRun, bool]]:
         match statement:
             case nodes.Assign(target, value, line):
-                state.names[target] = evaluated(value, state, line)
+                state.names[target] = number(value, state, line)
                 return [(state, False)]
             case nodes.Draw(target, law, scale, line):
                 self.drawn(target, law, scale, line, state)
@@ -242,9 +239,7 @@ class _Run:
     def emitted(
         self, value: nodes.Expression, key: nodes.Expression | None, line: int, state: ConcreteRun
     ) -> Iterator[ConcreteRun]:
-        released = evaluated(value, state, line)
-        if isinstance(released, NoisySum):
-            exact(released, line)
+        released = given_out(value, state, line)
         output: Released = released if key is None else (number(key, state, line), released)
         place = len(state.outputs)
         if self.prefix is not None:

@@ -103,12 +103,12 @@ class ConcreteRun:
 
     answers: tuple[Fraction, ...]
     parameters: Mapping[str, Fraction]
-    names: dict[str, Value] = field(default_factory=dict)
+    names: dict[str, NoisySum] = field(default_factory=dict)
     index: int | None = None
     draws: tuple[Noise, ...] = ()
     constraints: tuple[NoisySum, ...] = ()
     outputs: tuple[Released, ...] = ()
-    offers: tuple[tuple[NoisySum, Mapping[str, Value]], ...] = ()  # to a running maximum, and what each would assign
+    offers: tuple[tuple[NoisySum, Mapping[str, NoisySum]], ...] = ()  # to a running maximum, and what each would assign
     scales: dict[int, NoisySum] = field(default_factory=dict)  # those that are fixed, by the id of their expression
 
     def copy(self) -> "ConcreteRun":
@@ -116,21 +116,16 @@ class ConcreteRun:
         return replace(self, names=dict(self.names))
 
 
+def given_out(expression: nodes.Expression, state: ConcreteRun, line: int | None) -> Value:
+    """What an output is: a symbol, or a number that Python has too."""
+    return expression if isinstance(expression, nodes.Symbol) else exact(number(expression, state, line), line)
+
+
 def number(expression: nodes.Expression, state: ConcreteRun, line: int | None) -> NoisySum:
     """The value of an expression that is a number. Raises `OutsideIntegrals` for anything else."""
-    value = evaluated(expression, state, line)
-    if isinstance(value, NoisySum):
-        return value
-    raise OutsideIntegrals("a number is needed here, not a symbol", line)
-
-
-def evaluated(expression: nodes.Expression, state: ConcreteRun, line: int | None) -> Value:
-    """The value of an expression without comparisons."""
     match expression:
         case nodes.Number(value, real):
             return NoisySum(value, python=float(value) if real else int(value) if value.denominator == 1 else None)
-        case nodes.Symbol():
-            return expression
         case nodes.ProgramParameter(name):
             return NoisySum(state.parameters[name], python=name)
         case nodes.Variable(name):
@@ -262,7 +257,7 @@ def splits(condition: nodes.Expression, state: ConcreteRun, line: int | None) ->
     """How a condition can come out: cases that exclude one another and leave out only probability 0."""
     match condition:
         case nodes.Compared(order, left, right):
-            return compared(order, evaluated(left, state, line), evaluated(right, state, line), line)
+            return compared(order, number(left, state, line), number(right, state, line), line)
         case nodes.Not(part):
             return [(not truth, needs) for truth, needs in splits(part, state, line)]
         case nodes.All(parts) | nodes.Any(parts):
@@ -283,10 +278,8 @@ def _in_order(parts: tuple[nodes.Expression, ...], state: ConcreteRun, line: int
     return outcomes + [(not ends, needs) for needs in reached]
 
 
-def compared(order: nodes.Order, left: Value, right: Value, line: int | None) -> list[Split]:
+def compared(order: nodes.Order, left: NoisySum, right: NoisySum, line: int | None) -> list[Split]:
     """How a comparison can come out; see `splits`."""
-    if isinstance(left, nodes.Symbol) or isinstance(right, nodes.Symbol):
-        raise OutsideIntegrals("symbols are outputs, and never compared", line)
     difference = left - right
     if difference.is_number:
         truth = ORDERS[order](difference.constant, 0)

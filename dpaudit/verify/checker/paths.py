@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from dpaudit.verify.checker.formulas import ProofRejected, Unknown
-from dpaudit.verify.checker.values import ANSWER, INDEX, Public, State, Value, condition, is_public, number, value_of
+from dpaudit.verify.checker.values import ANSWER, INDEX, Public, State, condition, given_out, is_public, number
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.algebra import Formula, Opposite, Ratio
 from dpaudit.verify.language.facts import Walk, bindings, inside, is_whole, largest, targets, walks
@@ -32,8 +32,8 @@ class Drawn:
 class Output:
     """An output that a path gives, at a place where it has one."""
 
-    value: Value
-    key: Value | None
+    value: Ratio | nodes.Symbol
+    key: Ratio | None
     line: int
 
 
@@ -82,8 +82,8 @@ def _run(part: nodes.Part, walk: Walk, start: State, public: Public) -> Path:
                 draws.append(Drawn(target, Unknown("draw", f"{part}:{target}"), law, wide, line))
                 variables[target] = Ratio.of(draws[-1].symbol)
             case nodes.Emit(value, key, line):
-                place = None if key is None else value_of(key, state, public)
-                outputs.append(Output(value_of(value, state, public), place, line))
+                place = None if key is None else number(key, state, public)
+                outputs.append(Output(given_out(value, state, public), place, line))
             case nodes.Stop():
                 stops = True
             case (branch, taken):

@@ -25,9 +25,6 @@ INDEX = Unknown("index", "index", whole=True)
 ANSWER = Unknown("answer", "answer")
 
 
-Value = Ratio | nodes.Symbol | Formula  # a symbol is of the output alone
-
-
 Division = tuple[str, Ratio, Ratio]  # "//" or "%", and its two sides
 
 
@@ -78,13 +75,16 @@ def is_integer(value: Ratio) -> bool:
     return whole and not value.below
 
 
-def value_of(expression: nodes.Expression, state: State, public: Public) -> Value:
-    """What an expression is at a state. Raises `ProofRejected` where it has no value that the checker knows."""
+def given_out(expression: nodes.Expression, state: State, public: Public) -> Ratio | nodes.Symbol:
+    """What an output is: a symbol, or a number."""
+    return expression if isinstance(expression, nodes.Symbol) else number(expression, state, public)
+
+
+def number(expression: nodes.Expression, state: State, public: Public) -> Ratio:
+    """The number that an expression is at a state. Raises `ProofRejected` where it is none that the checker knows."""
     match expression:
         case nodes.Number(value):
             return Ratio.number(value)
-        case nodes.Symbol():
-            return expression
         case nodes.ProgramParameter(name):
             return public.parameter(name)
         case nodes.Variable(name):
@@ -99,34 +99,20 @@ def value_of(expression: nodes.Expression, state: State, public: Public) -> Valu
             return Ratio.of(LENGTH)
         case nodes.Arithmetical(operation, left, right):
             return _arithmetic(operation, number(left, state, public), number(right, state, public), public)
+    raise ProofRejected("a number is wanted where the program has a symbol, a comparison or the list of outputs")
+
+
+def condition(expression: nodes.Expression, state: State, public: Public) -> Formula:
+    """The fact that a condition is."""
+    match expression:
         case nodes.Compared(order, left, right):
-            ours, theirs = value_of(left, state, public), value_of(right, state, public)
-            if isinstance(ours, Ratio) and isinstance(theirs, Ratio):
-                return compared(order, ours, theirs)
-            raise ProofRejected("a comparison of things that are not both numbers")
+            return compared(order, number(left, state, public), number(right, state, public))
         case nodes.All(parts) | nodes.Any(parts):
             conditions = tuple(condition(part, state, public) for part in parts)
             return Both(conditions) if isinstance(expression, nodes.All) else Either(conditions)
         case nodes.Not(part):
             return Opposite(condition(part, state, public))
-        case nodes.Emitted():
-            raise ProofRejected("the list of outputs is used as a value")
-
-
-def number(expression: nodes.Expression, state: State, public: Public) -> Ratio:
-    """The number that an expression is."""
-    value = value_of(expression, state, public)
-    if not isinstance(value, Ratio):
-        raise ProofRejected("a number is wanted where the program has a symbol or a comparison")
-    return value
-
-
-def condition(expression: nodes.Expression, state: State, public: Public) -> Formula:
-    """The fact that a condition is."""
-    value = value_of(expression, state, public)
-    if isinstance(value, nodes.Symbol | Ratio):
-        raise ProofRejected("a condition is not a comparison")
-    return value
+    raise ProofRejected("a condition is not a comparison")
 
 
 def _present(value: Ratio | None, otherwise: str) -> Ratio:

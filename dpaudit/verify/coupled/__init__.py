@@ -24,6 +24,7 @@ from dpaudit.verify.coupled.refused import check_followed
 from dpaudit.verify.coupled.spent import Spending, at_most, by_sample, root_above
 from dpaudit.verify.coupled.values import UserRows, is_same, words
 from dpaudit.verify.coupled.ways import MOST_WAYS, NotShown, OtherKind, RaisedAlike, Script
+from dpaudit.verify.language.outline import parameters_of
 from dpaudit.verify.language.source import ReadSource, place_of, source_of
 
 MOST_SPLITS = 64
@@ -134,22 +135,16 @@ def derive(
         raise NotShown(1, f"more than {MOST_ANSWERS} answers, each followed by itself", "give fewer")
     errors: list[NotShown] = []
     heard = [] if heard is None else heard
-    kinds = (
-        (data,)
-        if data
-        else ("an array",)
-        if answers
-        else kinds_of(source.definition, names_of(source.definition, parameters)[0], adjacency in MOVES)
-    )
+    definition, known = source.definition, data or ("an array" if answers else None)
+    kinds = (known,) if known else kinds_of(definition, names_of(definition, parameters)[0], adjacency in MOVES)
     for kind, whole in itertools.product(kinds, (False, True)):
         if whole and not isinstance(errors[-1], WholeAnswers):
             continue  # nothing asked for it
         try:
             ways = _every_way(source, adjacency, parameters, kind, answers, whole, heard)
-            name = source.definition.name
             if kind == "records" and any((".row",) in case.numbers for case in heard):
                 kind = ROWS
-            return Derivation(source.text, name, adjacency, dict(parameters), kind, answers, whole, ways)
+            return Derivation(source.text, definition.name, adjacency, dict(parameters), kind, answers, whole, ways)
         except NotShown as error:
             errors.append(error)
     told = next((error for error in errors if not isinstance(error, OtherKind)), errors[0])
@@ -247,23 +242,17 @@ def _ways(source: ReadSource, parameters: Mapping[str, Any], case: NeighbourCase
 
 def kinds_of(definition: ast.FunctionDef, data: str, of_answers: bool) -> tuple[str, ...]:
     """What the dataset may be, as the function uses it: a mapping where it asks for its items, or by its own keys."""
-    names = {data}
-    iterated = set()
+    keys, read = set[str](), set[str]()
     for node in ast.walk(definition):
         match node:
-            case ast.Attribute(value=ast.Name(id=name), attr="items" | "keys" | "values") if name in names:
+            case ast.Attribute(value=ast.Name(id=name), attr="items" | "keys" | "values") if name == data:
                 return ("a mapping",)
-            case (
-                ast.For(target=ast.Name(id=key), iter=ast.Name(id=name))
-                | ast.comprehension(target=ast.Name(id=key), iter=ast.Name(id=name))
-            ):
-                iterated.add((name, key))
-    for node in ast.walk(definition):
-        match node:
-            case ast.Subscript(value=ast.Name(id=name), slice=ast.Name(id=key)) if (
-                name in names and (name, key) in iterated
-            ):
-                return ("a mapping",)
+            case ast.For(ast.Name(key), ast.Name(name)) | ast.comprehension(ast.Name(key), ast.Name(name)):
+                keys |= {key} if name == data else set()
+            case ast.Subscript(ast.Name(name), ast.Name(key)) if name == data:
+                read.add(key)
+    if keys & read:
+        return ("a mapping",)
     return ("one number", "an array") if of_answers else ("records",)
 
 
@@ -275,8 +264,8 @@ def arguments_of(definition: ast.FunctionDef, parameters: Mapping[str, Any], dat
 
 def names_of(definition: ast.FunctionDef, parameters: Iterable[str]) -> tuple[str, str | None]:
     """What a function calls its dataset and its generator."""
-    args = definition.args
-    plain = [each.arg for each in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
+    defaults = {each.arg: default for each, default in parameters_of(definition)}
+    plain = [*defaults]
     drawing = {
         node.func.value.id
         for node in ast.walk(definition)
@@ -291,8 +280,7 @@ def names_of(definition: ast.FunctionDef, parameters: Iterable[str]) -> tuple[st
     if data is None or strange or data == rng or data in parameters:
         what = f"no parameter {strange[0]!r}" if strange else "no data"
         raise NotShown(1, f"it has {what}", f"it has {', '.join(plain)}; write f(data, rng, parameters)")
-    without = [None] * (len(plain) - len(args.defaults) - len(args.kw_defaults))
-    for name, default in zip(plain, (*without, *args.defaults, *args.kw_defaults), strict=True):
+    for name, default in defaults.items():
         if default is None and name not in (data, rng, *parameters):
             raise NotShown(1, f"no value for the parameter {name!r}", "give it in parameters")
     return data, rng

@@ -283,22 +283,18 @@ class Keyed(UnknownValue):
 class UserRows(UnknownValue):
     """Rows of users in any order; those of one user, as many as they are, only the first or the second run has."""
 
+    same: bool = False
     second: bool = False
     regions: tuple[Mapping[tuple[Any, ...], Place], ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "same", False)
 
 
 @dataclass(frozen=True, eq=False)
 class Only(UnknownValue):
     """In a dictionary: the value of a key that one run alone has; `second`: the second."""
 
+    same: bool = False
     second: bool = False
     value: Any = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "same", False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,11 +306,9 @@ class Rest(UnknownValue):
 class Replaced(UnknownValue):
     """What stands in the place of one another in the two runs."""
 
+    same: bool = False
     first: Any = None
     second: Any = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "same", False)
 
 
 @dataclass(eq=False)

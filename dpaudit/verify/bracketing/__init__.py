@@ -1,7 +1,6 @@
 """Brackets: a mechanism is bounded from above and audited from below, and all results are put into one bracket."""
 
 import math
-import numbers
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,6 +29,7 @@ from dpaudit.verify.bracketing.targets import (
     answers_of_pair,
     check_adjacent,
     check_relation,
+    check_unit,
     form_of,
     length_of,
     stated,
@@ -229,9 +229,8 @@ def _adjacency(target: Target, wanted: Wanted) -> str | None:
     if wanted.adjacency is None:
         return target.adjacency
     word = validate.one_of("adjacency", wanted.adjacency, (*WAYS, *RECORDS))
-    unit = with_defaults(target).get("sensitivity", 1)
-    if word in WAYS and (not isinstance(unit, numbers.Real) or unit != 1):
-        raise InvalidSpec(f"adjacency {word!r} is about moves of at most 1: give sensitivity = 1, got {unit!r}")
+    if word in WAYS:
+        check_unit(target)
     return word
 
 

@@ -278,6 +278,13 @@ def with_defaults(target: Target) -> dict[str, Any]:
     return {**defaults, **target.parameters}
 
 
+def check_unit(target: Target) -> None:
+    """Raises `InvalidSpec` where answers move by another amount than the 1 of every adjacency."""
+    unit = with_defaults(target).get("sensitivity", 1)
+    if not isinstance(unit, numbers.Real) or unit != 1:
+        raise InvalidSpec(f"an adjacency of answers is about moves of at most 1: give sensitivity = 1, got {unit!r}")
+
+
 def stated(parameters: Mapping[str, Any]) -> dict[str, Fraction]:
     """The parameters that are numbers, of whatever type: a claim may be a formula in these."""
     real: dict[str, Any] = {name: value for name, value in parameters.items() if isinstance(value, numbers.Real)}

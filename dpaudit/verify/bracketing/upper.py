@@ -40,6 +40,7 @@ from dpaudit.verify.bracketing.targets import (
     check_adjacent,
     check_form,
     check_relation,
+    check_unit,
     many_answers,
     words_of,
 )
@@ -200,7 +201,6 @@ def readings(
 
 def proofs_of(reading: Reading, claim: Claim | None, adjacency: str) -> Iterator[Bounds]:
     """Bounds by alignment: for all parameters, and where that leaves the claim open, at the whole ones."""
-    check_unit(reading)
     refused: list[Unproved] = []
     least = math.inf  # of the bounds so far
     program = reading.program
@@ -257,13 +257,6 @@ def derived(
         bounds = tuple(bounds_of(found, claim, f"{COUPLING}{most_spent(found)}"))
     for bound in bounds:
         yield Bounds((bound,), {bound: answers}, behind={bound: tuple(found)})
-
-
-def check_unit(reading: Reading) -> None:
-    """Raises `InvalidSpec` where answers move by another amount than the 1 of every adjacency."""
-    unit = reading.parameters.get("sensitivity", Fraction(1))
-    if unit != 1:
-        raise InvalidSpec(f"an adjacency is about moves of at most 1, and the parameter sensitivity is {unit}")
 
 
 def _proofs(reading: Reading, adjacency: str, fixed: Mapping[str, Fraction] | None) -> list[Costed] | Unproved:
@@ -401,7 +394,6 @@ def _with_search(known: Bounds, reading: Reading, claim: Claim | None, adjacency
 
     def worst(sizes: Sequence[int], claimed: float, effort: float) -> Iterator[Bounds]:
         """The worst pair of the first number of answers where it loses more than is claimed."""
-        check_unit(reading)
         way, lost = "up" if adjacency == "monotone" else adjacency, 0.0  # both orders of a pair are compared
         for size in sizes:
             if size > MOST_ANSWERS:
@@ -491,6 +483,8 @@ def bound_of_proofs(
     if adjacency is None:
         raise InvalidSpec(f"give one proof, or one of 'up' and one of 'down'; got {', '.join(ways) or 'none'}")
     check_relation(claim, adjacency)
+    if adjacency in WAYS:
+        check_unit(target)
     for pair in pairs:
         if pair.distance > 1:
             raise InvalidSpec(
@@ -513,7 +507,6 @@ def _bound_by_alignment(
     *_, last = readings(target, None, pairs)
     reading = last.reading
     assert reading is not None
-    check_unit(reading)
     costed: list[Costed] = []
     for proof in proofs:
         if proof.source != reading.program.source:

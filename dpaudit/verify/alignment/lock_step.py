@@ -300,10 +300,7 @@ class LockStep:
         )
 
     def _ways_to_keep(self, name: str) -> list[Carried]:
-        starts = [path.after.get(name) for path in self._outline.before]
-        if None in starts:
-            raise NoProof(f"{name} goes from turn to turn, and is no number from the start on every path: give it one")
-        still = all(start is not None and not start.moved for start in starts)
+        still = not any(path.after[name].moved for path in self._outline.before)
         values = [0] if still else sorted(range(-STEPS, STEPS + 1), key=lambda value: (abs(value), -value))
         ways = [Carried(Fraction(value)) for value in values]
         if self._adjacency == "one-differs" and still:

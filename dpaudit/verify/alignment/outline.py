@@ -11,7 +11,7 @@ from dpaudit.base.installed import z3
 from dpaudit.errors import InvalidSpec
 from dpaudit.verify.alignment import forms
 from dpaudit.verify.alignment.forms import ONE, ZERO, Form, Leaf, NoProof, SolverTerms, add, head, number, one
-from dpaudit.verify.alignment.paths import Follower, PairedDraw, PairedOutput, PairedPath, Quantity
+from dpaudit.verify.alignment.paths import Follower, PairedDraw, PairedPath, Quantity
 from dpaudit.verify.language import nodes, text
 from dpaudit.verify.language.algebra import Both, Formula, Opposite, Polynomial, Ratio, Truth, leaves
 from dpaudit.verify.language.facts import ORDERS, Binding, bindings, inside, is_whole, largest, reads, targets, used
@@ -273,22 +273,11 @@ def _head_environment(
     changed = targets(program.loop or ())
     known: dict[str, Quantity] = {}
     for name in wanted:
-        starts = [path.after.get(name) for path in before]
-        if None in starts and name not in changed:
-            raise NoProof(f"{name} has no value before the loop on some path: give it one")
-        if name in publics and name not in changed and _all_alike(starts):
-            known[name] = starts[0]  # type: ignore[assignment]
-        else:
-            known[name] = Quantity.of(head(name), None if name in publics else forms.difference(name))
+        known[name] = Quantity.of(head(name), None if name in publics else forms.difference(name))
+        if name in publics and name not in changed:
+            first, *others = (path.after[name] for path in before)
+            known[name] = first if all(other.form == first.form for other in others) else known[name]
     return known
-
-
-def _all_alike(values: list[Quantity | None]) -> bool:
-    first = values[0]
-    if first is None or first.exact is None:
-        return False
-    exact = [None if value is None or value.form != first.form else value.exact for value in values]
-    return all(each is not None and each - first.exact == ZERO for each in exact)
 
 
 def _seen(path: PairedPath, program: nodes.Program) -> PairedPath:
@@ -298,7 +287,7 @@ def _seen(path: PairedPath, program: nodes.Program) -> PairedPath:
 
 def _with_result(path: PairedPath, program: nodes.Program, follower: Follower) -> PairedPath:
     outputs = [
-        PairedOutput(follower.given_out(part, path.after, path.line or 1), None, path.line or 1)
+        follower.given_out(part, path.after, path.line or 1)
         for part in program.result
         if not isinstance(part, nodes.Emitted)
     ]

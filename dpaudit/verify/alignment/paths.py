@@ -65,22 +65,13 @@ class PairedDraw:
 
 
 @dataclass(frozen=True, slots=True)
-class PairedOutput:
-    """What is given out: a value, and where (a public place, or the next one)."""
-
-    value: Quantity | nodes.Symbol
-    key: Quantity | None
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
 class PairedPath:
     """One way through a block."""
 
     part: nodes.Part
     decisions: tuple[Decision, ...] = ()
     draws: tuple[PairedDraw, ...] = ()
-    outputs: tuple[PairedOutput, ...] = ()
+    outputs: tuple[Quantity | nodes.Symbol, ...] = ()
     after: Environment = field(default_factory=dict)
     ends: bool = False
 
@@ -139,7 +130,7 @@ class Follower:
         known, ends = dict(start), False
         decisions: list[Decision] = []
         draws: list[PairedDraw] = []
-        outputs: list[PairedOutput] = []
+        outputs: list[Quantity | nodes.Symbol] = []
         for step in walk:
             match step:
                 case nodes.Assign(target, value, line):
@@ -151,9 +142,8 @@ class Follower:
                         raise NoProof("one draw is made twice in one turn: write a draw of its own for each", line)
                     draws.append(PairedDraw(target, law, self._weight(scale, known, line), line))
                     known[target] = Quantity.of(forms.drawn(target), forms.shift_of(target))
-                case nodes.Emit(value, key, line):
-                    place = None if key is None else self.value(key, known, line)
-                    outputs.append(PairedOutput(self.given_out(value, known, line), place, line))
+                case nodes.Emit(value, line=line):  # at a place that is public
+                    outputs.append(self.given_out(value, known, line))
                 case nodes.Stop():
                     ends = True
                 case (nodes.Branch(condition, line=line), truth):

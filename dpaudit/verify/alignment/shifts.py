@@ -159,14 +159,10 @@ class PathSearch:
             if not forms.public(met.condition):
                 yield self._same(met.condition, met.truth)
         for output in path.outputs:
-            if output.key is not None and output.key.moved:
-                raise forms.NoProof("the place of an output is not public: give outputs in public places", output.line)
-            if isinstance(output.value, Quantity):
-                yield self._zero(output.value.moved)
+            if isinstance(output, Quantity):
+                yield self._zero(output.moved)
         for name, carried in self._after.items():
-            value = path.after.get(name)
-            if value is None:
-                raise forms.NoProof(f"{name} is not a number in every run: give it a number from the start", path.line)
+            value = path.after[name]
             if carried.spread:
                 form = forms.substituted(value.moved, self._known)
                 yield _Goal(_needs(form), zero=form, bound=carried.value)

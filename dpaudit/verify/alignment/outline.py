@@ -212,7 +212,7 @@ def outline_of(program: nodes.Program, parameters: Parameters) -> ProgramOutline
         live_head = more
     publics, whole = public_variables(program)
     start = _head_environment(program, before, live_head | live_after, publics)
-    loop = [_seen(path, program) for path in follower.paths("loop", program.loop, start)]
+    loop = follower.paths("loop", program.loop, start)
     after = [_with_result(path, program, follower) for path in follower.paths("after", program.after, start)]
     parameters.learn(draw for path in (*before, *loop, *after) for draw in path.draws)
     terms = SolverTerms(frozenset(head(name) for name in whole) | parameters.integers)
@@ -280,18 +280,10 @@ def _head_environment(
     return known
 
 
-def _seen(path: PairedPath, program: nodes.Program) -> PairedPath:
-    """The path with those outputs that are given away in the end."""
-    return path if nodes.Emitted() in program.result else replace(path, outputs=())
-
-
 def _with_result(path: PairedPath, program: nodes.Program, follower: Follower) -> PairedPath:
-    outputs = [
-        follower.given_out(part, path.after, path.line or 1)
-        for part in program.result
-        if not isinstance(part, nodes.Emitted)
-    ]
-    return replace(_seen(path, program), outputs=(*_seen(path, program).outputs, *outputs))
+    parts = (part for part in program.result if part != nodes.Emitted())
+    outputs = (follower.given_out(part, path.after, path.line or 1) for part in parts)
+    return replace(path, outputs=(*path.outputs, *outputs))
 
 
 def _finished(program: nodes.Program, parameters: Parameters, follower: Follower) -> ProgramOutline:

@@ -205,7 +205,7 @@ def check_wide(what: str, value: Any) -> None:
     for each in inside if isinstance(inside, list | tuple | set | frozenset) else ():
         check_wide(what, each)
     name = str(getattr(kind, "name", kind)).rpartition(".")[2]
-    if kind is None or getattr(kind, "kind", "f") not in "iufc" or name == "float64":
+    if kind is None or str(getattr(kind, "kind", "f")) not in "iufc" or name == "float64":
         return
     if name != "int64" and "int" not in name:
         raise NarrowFloat(f"{what} is of the type {name}, which rounds otherwise than doubles: give float64")

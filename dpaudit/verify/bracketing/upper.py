@@ -151,8 +151,9 @@ class Bounds:
                 return known
             reason, line = f"{method}: {error}", getattr(error, "line", None)
             return known + Bounds(reasons=(reason,), lines={} if line is None else {reason: line})
-        except OverflowError:
-            return known + Bounds(reasons=(f"{method}: a number beyond doubles: give parameters of common size",))
+        except (OverflowError, RecursionError):
+            why = "a number beyond doubles, or what is nested too deeply: give parameters of common size"
+            return known + Bounds(reasons=(f"{method}: {why}",))
         except Exception as error:  # the steps after it do not depend on it
             broken = f"{method}: it broke, please report it: {type(error).__name__}: {error}"
             return known + Bounds(reasons=(broken,))

@@ -169,7 +169,7 @@ def check_derivation(given: Derivation) -> None:
         found = derive(source, given.adjacency, given.parameters, data=given.data, answers=given.answers)
     except (NotShown, InvalidSpec) as error:
         raise ProofRejected(f"it cannot be followed: {error}") from None
-    if (found.source, found.whole) != (given.source, given.whole):
+    if (found.source, found.function, found.whole) != (given.source, given.function, given.whole):
         raise ProofRejected(
             "the source holds more than the function and what it uses, or the answers are of other numbers"
         )

@@ -200,7 +200,8 @@ class Expressions(Ways):
             return self.member(Module(module), member) if dot else Module(module)
         if hasattr(builtins, name) and not name.startswith("__"):
             return Function(name)
-        raise self.refusal(f"`{name}`", "it is no parameter, no constant and no function that was read: make it one")
+        cure = "make it a parameter, a plain number or text, or a `def` of this module"
+        raise self.refusal(f"`{name}`, which is not read", cure)
 
     def member(self, module: Module, name: str) -> Any:
         """An attribute of numpy or math."""

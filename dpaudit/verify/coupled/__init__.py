@@ -134,13 +134,9 @@ def derive(
         raise NotShown(1, f"more than {MOST_ANSWERS} answers, each followed by itself", "give fewer")
     errors: list[NotShown] = []
     heard = [] if heard is None else heard
-    kinds = (
-        (data,)
-        if data
-        else ("an array",)
-        if answers
-        else kinds_of(source.definition, names_of(source.definition, parameters)[0], adjacency in MOVES)
-    )
+    own = names_of(source.definition, parameters)[0]
+    stated = data or ("an array" if answers else None)
+    kinds = (stated,) if stated else kinds_of(source.definition, own, adjacency in MOVES)
     for kind, whole in itertools.product(kinds, (False, True)):
         if whole and not isinstance(errors[-1], WholeAnswers):
             continue  # nothing asked for it
@@ -247,22 +243,19 @@ def _ways(source: ReadSource, parameters: Mapping[str, Any], case: NeighbourCase
 
 def kinds_of(definition: ast.FunctionDef, data: str, of_answers: bool) -> tuple[str, ...]:
     """What the dataset may be, as the function uses it: a mapping where it asks for its items, or by its own keys."""
-    names = {data}
     iterated = set()
     for node in ast.walk(definition):
         match node:
-            case ast.Attribute(value=ast.Name(id=name), attr="items" | "keys" | "values") if name in names:
+            case ast.Attribute(value=ast.Name(id=name), attr="items" | "keys" | "values") if name == data:
                 return ("a mapping",)
             case (
                 ast.For(target=ast.Name(id=key), iter=ast.Name(id=name))
                 | ast.comprehension(target=ast.Name(id=key), iter=ast.Name(id=name))
-            ):
-                iterated.add((name, key))
+            ) if name == data:
+                iterated.add(key)
     for node in ast.walk(definition):
         match node:
-            case ast.Subscript(value=ast.Name(id=name), slice=ast.Name(id=key)) if (
-                name in names and (name, key) in iterated
-            ):
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Name(id=key)) if name == data and key in iterated:
                 return ("a mapping",)
     return ("one number", "an array") if of_answers else ("records",)
 
@@ -277,14 +270,9 @@ def names_of(definition: ast.FunctionDef, parameters: Iterable[str]) -> tuple[st
     """What a function calls its dataset and its generator."""
     args = definition.args
     plain = [each.arg for each in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
-    drawing = {
-        node.func.value.id
-        for node in ast.walk(definition)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr in DRAWS
-        and isinstance(node.func.value, ast.Name)
-    }
+    called = [node.func for node in ast.walk(definition) if isinstance(node, ast.Call)]
+    owners = [each.value for each in called if isinstance(each, ast.Attribute) and each.attr in DRAWS]
+    drawing = {each.id for each in owners if isinstance(each, ast.Name)}
     rng = next((name for name in plain if name in RNG or name in drawing), None)
     data = next((name for name in plain if name != "rng"), None)  # the first, after that of a method's object
     strange = sorted(set(parameters) - (set(plain) - {rng}))  # of a generator that is given nothing is known

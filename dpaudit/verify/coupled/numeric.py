@@ -110,7 +110,7 @@ class NumberRules(ValueRules):
 
     def refused(self, name: str) -> Any:
         """A function of data without noise that no rule covers."""
-        cure = "add noise first, or use sums, means, clips and counts"
+        cure = "leave it out" if name == "isinstance" else "add noise first, or use sums, means, clips and counts"
         raise self.run.refusal(f"`{name}` of data without noise", cure)
 
     # --- of one number, or two ------------------------------------------------------------------------------------

@@ -135,7 +135,7 @@ def bound_of_derivations(
             raise InvalidSpec(f"the proof is of another program than {target.name}, as its source now reads; prove it")
         ours, theirs = map(_sorted, (each.parameters, target.parameters))
         if ours != theirs or not is_json(dict(target.parameters)):
-            raise InvalidSpec(f"the proof is for {ours}, and {target.name} has {theirs}")
+            raise InvalidSpec(f"the proof is for {ours}, and {target.name} has {theirs}; prove it for these")
         check_derivation(each)
         for pair in pairs:
             check_about(each, pair)

@@ -193,7 +193,7 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
         claim,
         lower if lower is None or claim else replace(lower, refutes=False),  # there was no claim to refute
         known.uppers,
-        known.told(bool(known.behind) and (claim is None or _settles(known, claim))),
+        known.told(bool(known.behind) and (claim is None or _settles(known, claim)), made_up),
         adjacency if adjacency in ONE_WAY else None,
     )
     best = bracket.proving or min(known.behind, key=lambda each: each.epsilon_upper, default=None)

@@ -24,6 +24,7 @@ from dpaudit.verify.coupled import ROWS, Derivation, Way, check_derivation
 from dpaudit.verify.coupled.cases import NeighbourCase
 from dpaudit.verify.coupled.examples import example
 from dpaudit.verify.coupled.spent import Spending
+from dpaudit.verify.coupled.values import Keyed
 from dpaudit.verify.enclosure import check_wide
 from dpaudit.verify.language.source import place_of, source_of
 from dpaudit.verify.proof import SYMMETRIC, Proof
@@ -39,9 +40,11 @@ ASSUMED = (
 )
 
 
-def proposed(case: NeighbourCase, adjacency: str, data: str | None) -> AdjacentPair | None:
+def proposed(case: NeighbourCase, adjacency: str) -> AdjacentPair | None:
     """A pair of datasets of records that shows a case; None where none can be made up."""
-    made = example(case, adjacency == "add_or_remove_user", data == "a mapping") if adjacency in RECORDS else None
+    if adjacency not in RECORDS:
+        return None
+    made = example(case, adjacency == "add_or_remove_user", isinstance(case.data, Keyed))
     return None if made is None else AdjacentPair(*made, f"made up: {made[0]} and {made[1]}")
 
 
@@ -127,9 +130,9 @@ def bound_of_derivations(
     for each in found:
         if each.source != read.text:
             raise InvalidSpec(f"the proof is of another program than {target.name}, as its source now reads; prove it")
-        if not is_json(dict(target.parameters)) or _sorted(each.parameters) != _sorted(target.parameters):
-            ours, theirs = map(_sorted, (each.parameters, target.parameters))
-            raise InvalidSpec(f"the proof is for {ours}, and {target.name} has {theirs}")
+        ours, theirs = map(_sorted, (each.parameters, target.parameters))
+        if ours != theirs or not is_json(dict(target.parameters)):
+            raise InvalidSpec(f"the proof is for {ours}, and {target.name} has {theirs}; prove it for these")
         check_derivation(each)
         for pair in pairs:
             check_about(each, pair)

@@ -76,7 +76,7 @@ ANSWERS = 5  # of the pair that is looked for, where nothing says how many
 LENGTHS = (10, 20, 40, 80)  # numbers of answers where few refute nothing: a top costs most after many bottoms
 GAIN = 1.01  # more answers that lose less than 1 % more end the search
 MOST_EFFORT = 3_000  # paths followed and integrals asked for at each number, then its search ends
-READING, ALIGNMENT = "reading the source", "proof by alignment"
+READING, ALIGNMENT, FOLLOWED = "reading the source", "proof by alignment", "the code followed on the pair"
 Costed = tuple[Proof, Fraction]  # a proof and the loss that it shows at the parameters
 
 
@@ -160,16 +160,17 @@ class Bounds:
             return known + Bounds(reasons=(broken,))
         return known
 
-    def told(self, done: bool) -> tuple[str, ...]:
+    def told(self, done: bool, made_up: bool) -> tuple[str, ...]:
         """The reasons, first that of the method that came furthest.
 
         What the first reader does not read is left out where another came as far, has a bound for any number of
-        answers, or where all is `done`; then what no alignment shows as well.
+        answers, or where all is `done`; then what no alignment shows as well, and no pair that was `made_up`.
         """
-        others = (line for reason, line in self.lines.items() if not reason.startswith(READING))
+        others = (self.lines.get(reason, 0) for reason in self.reasons if not reason.startswith(READING))
         far = math.inf if done or None in map(self.answers.get, self.behind) else max(others, default=0)
         left = (each for each in self.reasons if not each.startswith(READING) or self.lines.get(each, math.inf) > far)
-        left = (each for each in left if not (done and each.startswith(ALIGNMENT)))
+        no_more = (ALIGNMENT, FOLLOWED) if made_up else (ALIGNMENT,)
+        left = (each for each in left if not (done and each.startswith(no_more)))
         return tuple(sorted(left, key=lambda each: -self.lines.get(each, 0)))
 
 
@@ -245,13 +246,13 @@ def derived(
     except NotShown:
         if heard:
             note = f"{COUPLING}, which stops in the case: {heard[-1].words}"
-            yield Bounds(notes=(note,), pair=proposed(heard[-1], adjacency, data))
+            yield Bounds(notes=(note,), pair=proposed(heard[-1], adjacency))
         raise
     for each in found:
         if pair is not None:
             check_about(each, pair)
     case = next((each for each in heard if each.words == dearest(found[-1]).case), heard[-1])
-    yield Bounds(pair=proposed(case, adjacency, found[-1].data))
+    yield Bounds(pair=proposed(case, adjacency))
     bounds = tuple(bounds_of(found, claim))
     if claim is not None and Bracket("", claim, None, bounds).proving is None:
         bounds = tuple(bounds_of(found, claim, f"{COUPLING}{most_spent(found)}"))
@@ -311,7 +312,7 @@ def with_exact_loss(
     elif reading is not None and adjacency is not None:
         known = _with_search(known, reading, claim, adjacency, answers)
     if pair is not None and not any(each.label in EXACT for each in known.uppers):
-        known = known.attempt("the code followed on the pair", _followed(target, claim, pair, adjacency), PART)
+        known = known.attempt(FOLLOWED, _followed(target, claim, pair, adjacency), PART)
     computed = (each for each in known.uppers if each.label is Label.EXACT_PAIR)
     if pair is not None and all(each.epsilon_upper == math.inf != each.epsilon_lower for each in computed):
         offered = known_upper(target.mechanism, pair, 0.0 if claim is None else claim.delta)
@@ -339,7 +340,9 @@ def _followed(target: Target, claim: Claim | None, pair: AdjacentPair, adjacency
     """The loss of a pair by the code itself, run on both datasets with draws that stay open."""
     if not callable(target.source):
         return
-    pair.check(Relation(adjacency) if adjacency in RECORDS else None if claim is None else claim.relation)
+    relation = Relation(adjacency) if adjacency in RECORDS else None if claim is None else claim.relation
+    users = relation is Relation.ADD_OR_REMOVE_USER and isinstance(pair.first, Mapping)  # from each user to the rows
+    pair.check(Relation.ADD_OR_REMOVE_ONE if users else relation)
     ours, theirs = followed(target.source, *pair.open(), target.parameters, target.name)
     found = loss_between(ours, theirs)
     unseen = ", ".join(sorted(outside(target.source)))

@@ -264,23 +264,17 @@ def arguments_of(definition: ast.FunctionDef, parameters: Mapping[str, Any], dat
 
 def names_of(definition: ast.FunctionDef, parameters: Iterable[str]) -> tuple[str, str | None]:
     """What a function calls its dataset and its generator."""
-    defaults = {each.arg: default for each, default in parameters_of(definition)}
-    plain = [*defaults]
-    drawing = {
-        node.func.value.id
-        for node in ast.walk(definition)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr in DRAWS
-        and isinstance(node.func.value, ast.Name)
-    }
+    plain = {each.arg: default for each, default in parameters_of(definition)}
+    called = [node.func for node in ast.walk(definition) if isinstance(node, ast.Call)]
+    owners = [each.value for each in called if isinstance(each, ast.Attribute) and each.attr in DRAWS]
+    drawing = {each.id for each in owners if isinstance(each, ast.Name)}
     rng = next((name for name in plain if name in RNG or name in drawing), None)
     data = next((name for name in plain if name != "rng"), None)  # the first, after that of a method's object
     strange = sorted(set(parameters) - (set(plain) - {rng}))  # of a generator that is given nothing is known
     if data is None or strange or data == rng or data in parameters:
         what = f"no parameter {strange[0]!r}" if strange else "no data"
         raise NotShown(1, f"it has {what}", f"it has {', '.join(plain)}; write f(data, rng, parameters)")
-    for name, default in defaults.items():
+    for name, default in plain.items():
         if default is None and name not in (data, rng, *parameters):
             raise NotShown(1, f"no value for the parameter {name!r}", "give it in parameters")
     return data, rng

@@ -384,7 +384,7 @@ class LoopRules(CallRules):
             ]
         if isinstance(held, set) and listed(held) == listed(one) == listed(two):
             return held
-        raise self.run.refusal("a list that one record changes", "release sums and counts of it")
+        raise self.run.refusal("a list that one record changes", "release sums and counts, or replay a `domain`")
 
     def moved_value(self, token: Any, old: Any, one: Any, two: Any, local: bool) -> Any:
         """A variable once each run has made its turn."""

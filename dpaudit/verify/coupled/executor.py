@@ -176,7 +176,7 @@ class TreeExecutor(Expressions):
         if fresh and names == 1 and self.names_of(before) <= 1:
             return after
         if fresh or isinstance(before, KnownArray | np.ndarray | Vector | Record | Replaced | list | set | dict):
-            raise self.refusal("a container or an array that is changed in place", "write `a = a + b`")
+            raise self.refusal("a container or an array that is changed in place", "write `a = a + b`, tables as lists")
         return after
 
     def check_alone(self, owner: Any) -> None:

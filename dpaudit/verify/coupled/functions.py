@@ -412,7 +412,7 @@ class CallRules(NumberRules):
         def placed(one: Any) -> Any:
             number = self.number(one)
             if number is None or not number.whole or number.span.low < 0 or number.span.high > minlength - 1:
-                raise self.run.refusal("np.bincount of what may be outside", "clip it to 0 .. minlength - 1")
+                raise self.run.refusal("np.bincount of what may be outside", "clip whole numbers to 0 .. minlength - 1")
             return self.one_of(number, minlength) if self.single is not None else number
 
         equal: Callable[..., Any] = functools.partial(self.run.compared, ast.Eq())

@@ -166,7 +166,7 @@ class NoiseLedger:
         if isinstance(scale, PairedNumber) and scale.count is not None and scale.count[2].span.width == 0:
             count, scale = scale.count[:2], scale.count[2].span.low
         if not is_number(scale):
-            raise self.run.refusal("a scale that is not public, or not one number", "give a public scale")
+            raise self.run.refusal("a scale that is not public, or not one number", "give one, or draw in each branch")
         if scale <= 0 or law == "geometric" and scale >= 1:
             raise self.run.refusal(f"noise of scale {scale!r}", "give one above 0")
         number = fraction_of(scale)

@@ -110,7 +110,7 @@ class NumberRules(ValueRules):
 
     def refused(self, name: str) -> Any:
         """A function of data without noise that no rule covers."""
-        cure = "add noise first, or use sums, means, clips and counts"
+        cure = "leave it out" if name == "isinstance" else "add noise first, or use sums, means, clips and counts"
         raise self.run.refusal(f"`{name}` of data without noise", cure)
 
     # --- of one number, or two ------------------------------------------------------------------------------------
@@ -387,17 +387,20 @@ class NumberRules(ValueRules):
             return self.each(owner, lambda one: replace(one, column=True))
         return super().entry(owner, index)
 
-    def of_norm(self, op: ast.operator, norm: Norm, other: Any, is_left: bool) -> Norm | NormedVector | None:
+    def of_norm(self, op: ast.operator, norm: Norm, other: Any, is_left: bool) -> PairedNumber | NormedVector | None:
         """A norm times, over or under a positive number, or with one added; a vector over a bound of its norm."""
         if other is norm.of:
-            bounds = norm.column and norm.kept
+            if isinstance(other, Record) and other.path:  # it may be a number, which meets every entry of an array
+                raise self.run.refusal("the norm of a part of a record", "let each record be a row of numbers")
             if isinstance(other, Record):
-                self.numbers.add((*other.path, ".row"))
-            if bounds and isinstance(op, ast.Mult) and norm.inverse:
-                return NormedVector(number=within(norm.factor), axis=self.rows)
-            if bounds and isinstance(op, ast.Div) and not norm.inverse and not is_left:
-                return NormedVector(number=within(1 / norm.factor), axis=self.rows)
-            raise self.run.refusal("this operation on a vector", "divide it by max(1, norm / bound)")
+                self.numbers.add((".row",))
+            if isinstance(other, KnownArray):
+                self.rows_have(len(other.items))
+            fits = isinstance(op, ast.Mult) if norm.inverse else isinstance(op, ast.Div) and not is_left
+            if not (norm.column and norm.kept and fits):
+                raise self.run.refusal("this operation on a vector", "divide it by max(1, norm / bound)")
+            size = within(norm.factor if norm.inverse else 1 / norm.factor)
+            return size if isinstance(other, PairedNumber) else NormedVector(number=size, axis=self.rows)
         by = fraction_of(other) if is_number(other) else Fraction(0)
         if by <= 0:
             return None

@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.verify.coupled.values import ALL, STILL, Bound, PairedNumber, PairedTruth, Span
+from dpaudit.verify.coupled.values import ALL, AT_LEAST_0, STILL, Bound, PairedNumber, PairedTruth, Span
 
 ZERO, ONE = Fraction(0), Fraction(1)
 UNIT = Span(-ONE, ONE)
@@ -122,10 +122,8 @@ def power(one: PairedNumber, exponent: int) -> PairedNumber:
     return result if exponent % 2 else replace(result, span=Span(max(Fraction(0), result.span.low), result.span.high))
 
 
-def monotone(
-    one: PairedNumber, function: Callable[[float], float], steepest: Fraction | float = math.inf
-) -> PairedNumber:
-    """An increasing function of the number: ends rounded outwards; it moves by at most `steepest` times as much."""
+def monotone(one: PairedNumber, function: Callable[[float], float]) -> PairedNumber:
+    """An increasing function of the number, with ends rounded outwards: it moves the same way, by any amount."""
     ends = []
     for end, away in zip(one.span, (-math.inf, math.inf), strict=True):
         try:
@@ -134,8 +132,7 @@ def monotone(
             value = away
         value = math.nextafter(value, away) if math.isfinite(value) else value
         ends.append(value if math.isinf(value) else Fraction(value))
-    moved = STILL if one.moved == STILL else one.moved * Span(Fraction(0), steepest)
-    return PairedNumber(one.same, Span(*ends), moved)
+    return PairedNumber(one.same, Span(*ends), STILL if one.moved == STILL else one.moved * AT_LEAST_0)
 
 
 def compare(op: ast.cmpop, one: PairedNumber, two: PairedNumber) -> bool | PairedTruth:

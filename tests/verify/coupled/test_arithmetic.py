@@ -58,7 +58,7 @@ ONE: dict[str, tuple[Callable[[PairedNumber], PairedNumber], Callable[[Any], Any
     "square": (lambda a: arithmetic.power(a, 2), lambda a: a**2),
     "cube": (lambda a: arithmetic.power(a, 3), lambda a: a**3),
     "exp": (lambda a: arithmetic.monotone(a, math.exp), math.exp),
-    "atan": (lambda a: arithmetic.monotone(a, math.atan, 1), math.atan),
+    "atan": (lambda a: arithmetic.monotone(a, math.atan), math.atan),
 }
 
 

@@ -98,9 +98,9 @@ def confronted(seed: int) -> tuple[list[Fraction], list[float]]:
     return costs, losses
 
 
-@for_each("seed", range(6))
-def test_no_pair_of_some_random_mechanisms_loses_more_than_is_proved(seed: int) -> None:
-    confronted(seed)
+def test_no_pair_of_some_random_mechanisms_loses_more_than_is_proved() -> None:
+    seen = [confronted(seed) for seed in range(6)]
+    assert sum(bool(costs and losses) for costs, losses in seen) >= 3
 
 
 @pytest.mark.slow

@@ -172,7 +172,7 @@ class TreeExecutor(Expressions):
         if isinstance(before, KnownArray) and not before.shared and isinstance(after, UnknownValue):
             before.items[:] = [UnknownValue(False)] * len(before.items)  # another name of it would have changed too
             return after
-        fresh = getattr(before, "fresh", isinstance(before, NormedVector) or type(before) is UnknownValue)
+        fresh = isinstance(before, NormedVector) or type(before) is UnknownValue
         if fresh and names == 1 and self.names_of(before) <= 1:
             return after
         if fresh or isinstance(before, KnownArray | np.ndarray | Vector | Record | Replaced | list | set | dict):

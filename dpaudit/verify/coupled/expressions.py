@@ -8,7 +8,7 @@ import functools
 import inspect
 import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -95,7 +95,7 @@ class Expressions(Ways):
         frame = dict(bound.arguments)
         frame["(outer)"] = outer
         frame["(locals)"] = frozenset(names_bound(node))
-        frame["(others)"] = frozenset(names_given(node))
+        frame["(others)"] = frozenset(names_given(node, self.source.modules))
         self.frames.append(frame)
         depth, line = len(self.frames), self.line
         try:
@@ -424,6 +424,8 @@ class Expressions(Ways):
         self.line = node.lineno
         found = self.apply(function, args, kwargs)
         if isinstance(found, list) and isinstance(function, Function) and function.name in LAZY:
+            if function.name != getattr(node.func, "id", getattr(node.func, "attr", "")):
+                raise self.refusal(f"`{function.name}` by another name", f"call it as `{function.name}`")
             values, turned = function.name in ("items", "values"), function.name == "reversed"
             reads = [functools.partial(_held, each, values, turned) for each in (function.owner, *args)]
             self.read_by[id(found)] = found, [*reads, *(read for each in args for read in self.reads_of(each))]
@@ -527,32 +529,36 @@ def names_bound(function: ast.AST) -> Iterator[str]:
             waiting += ast.iter_child_nodes(node)
 
 
-def names_given(function: ast.AST) -> Iterator[str]:
-    """The names whose values may have another name, or a place in a container."""
+def names_given(function: ast.AST, modules: Collection[str]) -> Iterator[str]:
+    """The names whose values may have another name, or a place in a container: parameters too."""
+    yield from (part.arg for part in ast.walk(function) if isinstance(part, ast.arg))
+    inside = [part for part in ast.walk(function) if isinstance(part, ast.FunctionDef) and part is not function]
+    returns = {id(part) for each in inside for part in ast.walk(each) if isinstance(part, ast.Return)}
     for node in ast.walk(function):
         match node:
-            case ast.Assign(targets=targets, value=ast.Name() | ast.IfExp() | ast.BoolOp() as value):
-                given = [*targets, value]
-            case ast.Assign(targets=targets, value=ast.Call(func=ast.Name(id=name), args=args)) if name not in TOTAL:
-                given = [*targets, *args]
-            case ast.Call(func=ast.Name(id=name), args=args, keywords=more) if name not in TOTAL:
-                given = [*args, *(each.value for each in more)]
-            case ast.Call(func=ast.Attribute(value=owner, attr=name), args=args) if name in GIVEN:
-                given = [owner, *args]
-            case ast.Subscript(value=owner, slice=index) if not isinstance(index, ast.Constant):
-                given = [owner]  # a slice of an array is a view of it
-            case ast.Tuple(elts=given) | ast.List(elts=given) | ast.Dict(values=given):
-                pass
-            case ast.AnnAssign(value=ast.Name() as value):
-                given = [value]
-            case _:
+            case ast.AugAssign() | ast.Subscript():
                 continue
-        for each in given:
-            if isinstance(each, ast.Name | ast.IfExp | ast.BoolOp | ast.Starred):
-                yield from (part.id for part in ast.walk(each) if isinstance(part, ast.Name))
+            case ast.Attribute(attr=name) if name not in GIVEN:
+                continue
+            case ast.Return() if id(node) not in returns:
+                continue
+            case ast.Assign(value=value) | ast.AnnAssign(value=value) if is_new(value, modules):
+                continue
+        if not is_new(node, modules):
+            yield from (part.id for part in ast.iter_child_nodes(node) if isinstance(part, ast.Name))
 
 
-GIVEN = words("append insert extend add setdefault update asarray ravel reshape atleast_1d")
+def is_new(node: ast.AST | None, modules: Collection[str]) -> bool:
+    """Whether what an expression gives has no name yet."""
+    match node:
+        case ast.Call(func=ast.Name(id=name)):
+            return name in TOTAL
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=name)):
+            return owner in modules and name not in GIVEN
+    return isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Constant)
+
+
+GIVEN = words("asarray ravel reshape atleast_1d")  # maybe the very array
 TOTAL = words(
     "len range enumerate zip sum min max abs round int float bool str sorted reversed list tuple dict set "
     "frozenset any all pow divmod isinstance ord chr slice"

@@ -26,11 +26,13 @@ from dpaudit.verify.coupled.values import (
     EntryIndex,
     FreshNoise,
     Function,
+    Instance,
     Keyed,
     KnownArray,
     Noisy,
     NormedVector,
     Only,
+    OpaqueValue,
     Order,
     Own,
     PairedNumber,
@@ -41,8 +43,8 @@ from dpaudit.verify.coupled.values import (
     UnknownValue,
     Unlisted,
     Vector,
+    has_inside,
     holds,
-    holds_code,
     is_known,
     is_plain,
     is_same,
@@ -118,7 +120,9 @@ class CallRules(NumberRules):
             return self.by_rule(short, args, kwargs)
         if any(isinstance(each, int) and abs(each) > 10**7 for each in args):
             raise run.refusal("a number this large", "give smaller parameters")
-        if short not in ORDERLESS and any(isinstance(each, set | frozenset) for each in args):
+        sets = [each for each in args if has_inside(each, set | frozenset)]
+        loose = kwargs or any(has_inside([*each], set | frozenset) for each in sets)  # not sorted by that alone
+        if sets and (short not in ORDERLESS or short == "sorted" and loose):
             raise run.refusal("the order of a set, which is no one's", "use sorted(...) of it")
         return self.by_python(functools.reduce(getattr, short.split("."), home), args, kwargs)
 
@@ -154,7 +158,7 @@ class CallRules(NumberRules):
         """A call on plain values, by Python itself."""
         named = {name: self.unwrapped(each) for name, each in kwargs.items()}
         unwrapped = [*map(self.unwrapped, args)]
-        if any(map(holds_code, (*unwrapped, *named.values()))):
+        if has_inside([*unwrapped, *named.values()], OpaqueValue | Instance):
             raise self.run.refusal("a function or an object as an argument", "call it, or give its values")
         found = self.run.plain(function, *unwrapped, **named)
         if isinstance(found, np.ndarray) and found.ndim == 1:
@@ -208,9 +212,9 @@ class CallRules(NumberRules):
             return self.by_python(self.run.plain(getattr, self.unwrapped(owner), name), args, kwargs)
         if isinstance(owner, Keyed) and name in PARTS:
             vector, keys = owner.vector, self.places(owner.vector.axis)
-            return {"keys": keys, "values": vector}.get(name) or self.each(keys, PARTS[name], vector, fresh=True)
-        if isinstance(owner, Record) and name == "get" and args and is_plain(args[0]):
-            return self.part(owner, args[0])
+            return {"keys": keys, "values": vector}.get(name) or self.each(keys, PARTS[name], vector)
+        if isinstance(owner, Record) and name == "get" and args and is_plain(args):
+            return self.part(owner, args[0] if len(args) == 1 else (args[0], repr(args[1:])))  # or a default
         return self.by_rule(name, [owner, *args], kwargs)
 
     def of_container(self, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -312,7 +316,7 @@ class CallRules(NumberRules):
             self.own.add(id(noise))
             return noise
 
-        return self.each(self._range_of(length), own, array=True, fresh=True)
+        return self.each(self._range_of(length), own, array=True)
 
     def _enumerate_of(self, value: Any, start: Any = 0) -> Any:
         found = self.run.items(value)
@@ -323,7 +327,7 @@ class CallRules(NumberRules):
         indices = self.places(found.axis)
         if start != 0:
             indices = self.each(indices, lambda index: PairedNumber(index.same, AT_LEAST_0, index.moved, True))
-        return self.each(indices, PARTS["items"], found, fresh=True)
+        return self.each(indices, PARTS["items"], found)
 
     def _zip_of(self, *values: Any) -> Any:
         found = [self.run.items(value) for value in values]
@@ -335,7 +339,7 @@ class CallRules(NumberRules):
             return NotImplemented
         columns = [each if isinstance(each, Vector) else self.alongside(each, first) for each in found]
         axis = first.axis if in_step else EntryAxis(len(first.changed))
-        return self.each(columns[0], lambda *row: row, *columns[1:], array=False, fresh=True, axis=axis)
+        return self.each(columns[0], lambda *row: row, *columns[1:], array=False, axis=axis)
 
     def alongside(self, values: Any, vector: Vector) -> Vector:
         """A public list beside the entries of a dataset."""
@@ -391,7 +395,7 @@ class CallRules(NumberRules):
         found = value if one else self.run.items(value)
         match found:
             case Vector():
-                return replace(found, array=True, fresh=False)
+                return replace(found, array=True)
             case PairedNumber():
                 raise OtherKind(self.run.line, "an array of one number", ANSWERS)
             case KnownArray():

@@ -270,7 +270,7 @@ class OperatorRules(NoiseLedger):
                 raise self.run.refusal("an array of one entry with a longer one", "write the one number")
             return KnownArray([function(one, two) for one, two in zip(left.items, right.items, strict=True)])
         if isinstance(left, Vector) and isinstance(right, Vector):
-            return self.each(left, function, right, array=True, fresh=True)
+            return self.each(left, function, right, array=True)
         if isinstance(left, KnownArray):
             other = self.scalar(right)
             return KnownArray([function(one, other) for one in left.items])
@@ -280,8 +280,8 @@ class OperatorRules(NoiseLedger):
         if not isinstance(left, Vector) and not isinstance(right, Vector):
             return function(left, right)  # an array that was looked at whole
         if isinstance(left, Vector):
-            return self.each(left, lambda one: function(one, self.scalar(right)), array=True, fresh=True)
-        return self.each(right, lambda two: function(self.scalar(left), two), array=True, fresh=True)
+            return self.each(left, lambda one: function(one, self.scalar(right)), array=True)
+        return self.each(right, lambda two: function(self.scalar(left), two), array=True)
 
     def as_array(self, value: Any) -> Any:
         """Lists as arrays."""

@@ -255,7 +255,6 @@ class Vector(UnknownValue):
     axis: EntryAxis = field(default_factory=EntryAxis)
     array: bool | None = False
     ordered: bool = True  # alike in both runs: the keys of a dictionary come in the order of the data
-    fresh: bool = False  # made by an operation: no other name means the same array
 
     def __post_init__(self) -> None:
         assert (len(self.changed), len(self.extras)) == (self.axis.changed, len(self.axis.extras))
@@ -478,9 +477,9 @@ def holds(value: Any) -> bool:
     return any(isinstance(each, list | dict | set | KnownArray) or holds(each) for each in parts(value))
 
 
-def holds_code(value: Any) -> bool:
-    """Whether there is a function or an object of the program inside."""
-    return isinstance(value, OpaqueValue | Instance) or any(map(holds_code, parts(value)))
+def has_inside(value: Any, kinds: Any) -> bool:
+    """Whether a value, or something inside it, is of some types."""
+    return isinstance(value, kinds) or any(has_inside(each, kinds) for each in parts(value))
 
 
 def unchanged(one: Any, two: Any) -> bool:

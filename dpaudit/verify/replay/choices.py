@@ -25,7 +25,6 @@ from dpaudit.verify.replay.source import (
     by_levels,
 )
 
-SMALL = [np.int64(value) for value in range(256)]  # made once: numpy's own numbers are slow to make
 SUM_TOLERANCE = 1e-8  # of probabilities, as numpy has it
 
 
@@ -44,8 +43,7 @@ class Draws(StandIn):
         self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False
     ) -> Any:
         if type(low) is int and low > 1 and high is None and size is None and dtype is np.int64 and not endpoint:
-            place = self.pick(low)  # quick
-            return SMALL[place] if place < 256 else np.int64(place)
+            return np.int64(self.pick(low))  # quick
         if size is not None:
             kind = np.dtype(dtype)
             return self._filled(size, lambda: self.integers(low, high, None, dtype, endpoint), kind)
@@ -60,8 +58,6 @@ class Draws(StandIn):
         if not least <= start <= start + count - 1 <= most:
             raise self.refuse(f"rng.integers draws no {np.dtype(dtype)} between {low!r} and {high!r}")
         value = start + self.place(count)
-        if dtype is np.int64:
-            return SMALL[value] if 0 <= value < 256 else np.int64(value)
         return dtype(value) if dtype in (int, bool) else np.dtype(dtype).type(value)
 
     def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:

@@ -137,8 +137,8 @@ def replay(
     the code itself, except rng.binomial: that is the ideal law, from which numpy's own leaves out the rarest outcomes
     (the scope says so where it is drawn; `random() < p` is exact).
     `neighbours` is a predicate of two datasets, a list of pairs of datasets, or "all". `most_paths` bounds the runs
-    over all datasets; up to 4,096 runs of each dataset, and 64 at least, are made once more to see that they hold, and
-    as many or more with a true generator, whose outputs must follow the computed law.
+    over all datasets; runs with draws of random(), and thousands of others, are made once more to see that they hold,
+    64 at least, and as many or more with a true generator, whose outputs must follow the computed law.
 
     Outputs are any plain values, and exceptions by type, message and cause; see `canonical` for when two are one.
 

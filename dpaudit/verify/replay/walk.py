@@ -20,8 +20,7 @@ Call = Callable[[Any, Any], Any]
 Law = Mapping[Hashable, Fraction]
 Beside = Callable[[Law, Law], Iterable[Sequence[Law]]]
 
-MOST_KEPT = 2048  # runs that are made again, at regular intervals; less than twice as many are stored
-MOST_KEPT_DRAWS = 250_000  # of these runs together, likewise: the memory that they take
+KEPT, KEPT_DRAWS = 512, 40_000  # runs that are kept to be made again, and their draws, till half as many are
 LEAST_AGAIN = 64  # runs that are made again, the same ones more than once where there are fewer
 FAR = 30.0  # logarithm of how unlikely the frequency of an output is that shows another law
 MOST_TEXT = 200  # characters of another's error in one of ours
@@ -70,18 +69,12 @@ def walk_paths(call: Call, data: Any, choices: Choices, left: int, *, sure: bool
         numerator, denominator = choices.mass()
         total = totals.setdefault(denominator, {})
         total[output] = total.get(output, 0) + numerator
-        gone: list[PastRun] = []
         if paths % stride == 0 and not choices.is_lost:
             records.append(choices.record(output))
             draws += len(records[-1].picked)
-            if len(records) >= 2 * MOST_KEPT or draws >= 2 * MOST_KEPT_DRAWS:
-                records, gone, stride = records[::2], records[1::2], 2 * stride
-                draws = sum(len(each.picked) for each in records)
+            stride = 2 ** max(len(records) // KEPT, draws // KEPT_DRAWS)
         elif sure and choices.uniforms and not choices.is_lost:
-            gone = [choices.record(output)]
-        for past in gone:
-            if sure and past.ranges:
-                _make_again(call, fresh(), past, last=paths % 2 == 1)
+            _make_again(call, fresh(), choices.record(output), last=paths % 2 == 1)
         paths += 1
         if not choices.advance():
             return Walked(_law(totals), paths, tuple(records))

@@ -56,6 +56,7 @@ MOST_RUNS, MOST_STEPS = 600, 60_000  # of one dataset; steps are draws and choic
 AGAIN = 24  # runs on numbers, of all paths together, and one of each at least
 LONGEST_S = 30.0  # for both datasets: code that draws nothing may never end
 CLOSE = 1e-9  # relative: numbers that rounding may part
+MOST_FACTORS = 4_000_000  # of the draws of a path, in all that it needs
 TRIED = 64  # draws that may take a path, and as many wide ones, before it is asked which do
 NARROW = 1e-6  # of a scale: paths no wider than this may have no draws
 DIFFERS = "a run on numbers does not do what was followed"
@@ -469,21 +470,26 @@ def _inside(path: ConcretePath) -> tuple[Any, float] | None:
     """
     from scipy.optimize import linprog
 
-    positive = [NoisySum.draw(place) for place, each in enumerate(path.draws) if each.law == "exponential"]
-    needs, count = (*path.constraints, *positive), len(path.draws)
+    above = [place for place, each in enumerate(path.draws) if each.law == "exponential"]
+    needs, count = (*path.constraints, *map(NoisySum.draw, above)), len(path.draws)
+    if len(needs) * count > MOST_FACTORS:
+        raise OutsideIntegrals("too many draws are compared in one run")
     factors, constants = np.zeros((len(needs), count)), np.array([FLOAT(each.constant) for each in needs])
     for row, need in enumerate(needs):
         for draw, factor in need.terms:
             factors[row, draw] = factor * path.draws[draw].scale
     sizes = np.abs(factors).sum(1, keepdims=True)
     tried = np.random.default_rng(0).laplace(0.0, [[1.0]] * TRIED + [[8.0]] * TRIED, (2 * TRIED, count))
+    tried[:, above] = np.abs(tried[:, above])
     rooms = ((constants + tried @ factors.T) / sizes.T).min(1, initial=1.0)
     place = rooms.argmax()
     if rooms[place] > NARROW:
         return tried[place], rooms[place] * (1.0 - NARROW)
     goal, free = np.append(np.zeros(count), -1.0), [(None, None)] * count
     solve: Any = linprog
-    found = solve(goal, np.hstack([-factors, sizes]), constants, bounds=[*free, (None, 1.0)])
+    found = solve(
+        goal, np.hstack([-factors, sizes]), constants, bounds=[*free, (None, 1.0)], options={"time_limit": left_s()}
+    )
     if found.status == 0 and found.x[-1] > NARROW:
         return found.x[:-1], found.x[-1] * (1.0 - NARROW)
     if found.status != 0 or found.x[-1] > -NARROW and event_of([path]):

@@ -27,16 +27,17 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dpaudit.errors import DpAuditError, Interrupted, OutOfTime
+from dpaudit.errors import DpAuditError, OutOfTime
 from dpaudit.mechanisms.functions import PerRun
 from dpaudit.running.guard import ended_at
 from dpaudit.verify.deadline import left_s, time_over, within
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.replay import no_other_randomness
+from dpaudit.verify.replay.canonical import Raised
 from dpaudit.verify.replay.choices import Again, Choices, Draws, PastRun
 from dpaudit.verify.replay.faces import numpys, types_as_they_seem
-from dpaudit.verify.replay.walk import Call, copier
+from dpaudit.verify.replay.walk import Call, copier, outcome
 from dpaudit.verify.witnesses.losses import flat
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes, event_of
 from dpaudit.verify.witnesses.outputs import OutputEvent, required, shape
@@ -416,17 +417,15 @@ class _Code:
     def ended(self, behind: Any) -> Any:
         """What a run gives back, with a generator or what stands behind one."""
         left_s()
+        source = behind if isinstance(behind, Draws) else None
         try:
-            output = self.call(self.fresh(), getattr(behind, "face", behind))
-        except (OutOfTime, Interrupted, KeyboardInterrupt, MemoryError):
-            raise
-        except BaseException as error:
-            known = getattr(behind, "error", None)
-            raise OutsideIntegrals(str(known or f"it raises {type(error).__name__}: {error}")) from None
-        try:
-            getattr(behind, "end", bool)()
+            output = outcome(self.call, self.fresh(), getattr(behind, "face", behind), source, lambda given: given)
+            if source is not None:
+                behind.end()
         except DpAuditError as error:
-            raise OutsideIntegrals(str(error)) from None
+            raise error if isinstance(error, OutOfTime) else OutsideIntegrals(str(error)) from None
+        if type(output) is Raised:
+            raise OutsideIntegrals(f"it {output!r}")
         return output
 
     def confirmed(self, path: ConcretePath, past: PastRun, times: int, rng: np.random.Generator) -> ConcretePath:

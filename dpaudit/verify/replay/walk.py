@@ -13,7 +13,7 @@ import numpy as np
 
 from dpaudit.errors import DpAuditError, Interrupted, InvalidSpec, UnsoundAudit
 from dpaudit.verify.deadline import left_s
-from dpaudit.verify.replay.canonical import canonical, raised
+from dpaudit.verify.replay.canonical import Form, canonical, raised
 from dpaudit.verify.replay.choices import DIFFERS, Again, Choices, Draws, PastRun
 
 Call = Callable[[Any, Any], Any]
@@ -124,8 +124,8 @@ def _term(share: float, p: Fraction) -> float:
     return share * math.log(share / max(float(p), 1e-300)) if share else 0.0
 
 
-def outcome(call: Call, data: Any, rng: Any, source: Draws | None = None) -> Hashable:
-    """The canonical form of one run's output; what the mechanism raises is an output too.
+def outcome(call: Call, data: Any, rng: Any, source: Draws | None = None, form: Form = canonical) -> Any:
+    """The canonical form of one run's output, or another; what the mechanism raises is an output too.
 
     `source` is what stands in for `rng`, None where that is a generator itself.
     """
@@ -140,7 +140,7 @@ def outcome(call: Call, data: Any, rng: Any, source: Draws | None = None) -> Has
             text = " ".join(str(error).split())[:MOST_TEXT]
             raise InvalidSpec(f"the stand-in for rng cannot do what the mechanism asks of it: {text}") from None
         return raised(error)
-    return canonical(output)
+    return form(output)
 
 
 def _of_ours(error: BaseException) -> bool:

@@ -27,16 +27,17 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dpaudit.errors import DpAuditError, Interrupted, OutOfTime
+from dpaudit.errors import DpAuditError, OutOfTime
 from dpaudit.mechanisms.functions import PerRun
 from dpaudit.running.guard import ended_at
 from dpaudit.verify.deadline import left_s, time_over, within
 from dpaudit.verify.language import nodes
 from dpaudit.verify.language.facts import ORDERS
 from dpaudit.verify.replay import no_other_randomness
+from dpaudit.verify.replay.canonical import Raised
 from dpaudit.verify.replay.choices import Again, Choices, Draws, PastRun
 from dpaudit.verify.replay.faces import numpys, types_as_they_seem
-from dpaudit.verify.replay.walk import Call, copier
+from dpaudit.verify.replay.walk import Call, copier, outcome
 from dpaudit.verify.witnesses.losses import flat
 from dpaudit.verify.witnesses.outcomes import Balls, Outcomes, event_of
 from dpaudit.verify.witnesses.outputs import OutputEvent, required, shape
@@ -56,6 +57,7 @@ MOST_RUNS, MOST_STEPS = 600, 60_000  # of one dataset; steps are draws and choic
 AGAIN = 24  # runs on numbers, of all paths together, and one of each at least
 LONGEST_S = 30.0  # for both datasets: code that draws nothing may never end
 CLOSE = 1e-9  # relative: numbers that rounding may part
+MOST_FACTORS = 4_000_000  # of the draws of a path, in all that it needs
 TRIED = 64  # draws that may take a path, and as many wide ones, before it is asked which do
 NARROW = 1e-6  # of a scale: paths no wider than this may have no draws
 DIFFERS = "a run on numbers does not do what was followed"
@@ -415,17 +417,15 @@ class _Code:
     def ended(self, behind: Any) -> Any:
         """What a run gives back, with a generator or what stands behind one."""
         left_s()
+        source = behind if isinstance(behind, Draws) else None
         try:
-            output = self.call(self.fresh(), getattr(behind, "face", behind))
-        except (OutOfTime, Interrupted, KeyboardInterrupt, MemoryError):
-            raise
-        except BaseException as error:
-            known = getattr(behind, "error", None)
-            raise OutsideIntegrals(str(known or f"it raises {type(error).__name__}: {error}")) from None
-        try:
-            getattr(behind, "end", bool)()
+            output = outcome(self.call, self.fresh(), getattr(behind, "face", behind), source, lambda given: given)
+            if source is not None:
+                behind.end()
         except DpAuditError as error:
-            raise OutsideIntegrals(str(error)) from None
+            raise error if isinstance(error, OutOfTime) else OutsideIntegrals(str(error)) from None
+        if type(output) is Raised:
+            raise OutsideIntegrals(f"it {output!r}")
         return output
 
     def confirmed(self, path: ConcretePath, past: PastRun, times: int, rng: np.random.Generator) -> ConcretePath:
@@ -469,21 +469,26 @@ def _inside(path: ConcretePath) -> tuple[Any, float] | None:
     """
     from scipy.optimize import linprog
 
-    positive = [NoisySum.draw(place) for place, each in enumerate(path.draws) if each.law == "exponential"]
-    needs, count = (*path.constraints, *positive), len(path.draws)
+    above = [place for place, each in enumerate(path.draws) if each.law == "exponential"]
+    needs, count = (*path.constraints, *map(NoisySum.draw, above)), len(path.draws)
+    if len(needs) * count > MOST_FACTORS:
+        raise OutsideIntegrals("too many draws are compared in one run")
     factors, constants = np.zeros((len(needs), count)), np.array([FLOAT(each.constant) for each in needs])
     for row, need in enumerate(needs):
         for draw, factor in need.terms:
             factors[row, draw] = factor * path.draws[draw].scale
     sizes = np.abs(factors).sum(1, keepdims=True)
     tried = np.random.default_rng(0).laplace(0.0, [[1.0]] * TRIED + [[8.0]] * TRIED, (2 * TRIED, count))
+    tried[:, above] = np.abs(tried[:, above])
     rooms = ((constants + tried @ factors.T) / sizes.T).min(1, initial=1.0)
     place = rooms.argmax()
     if rooms[place] > NARROW:
         return tried[place], rooms[place] * (1.0 - NARROW)
     goal, free = np.append(np.zeros(count), -1.0), [(None, None)] * count
     solve: Any = linprog
-    found = solve(goal, np.hstack([-factors, sizes]), constants, bounds=[*free, (None, 1.0)])
+    found = solve(
+        goal, np.hstack([-factors, sizes]), constants, bounds=[*free, (None, 1.0)], options={"time_limit": left_s()}
+    )
     if found.status == 0 and found.x[-1] > NARROW:
         return found.x[:-1], found.x[-1] * (1.0 - NARROW)
     if found.status != 0 or found.x[-1] > -NARROW and event_of([path]):

@@ -83,7 +83,7 @@ class Translation:
 def translation(first: Sequence[ConcretePath], second: Sequence[ConcretePath]) -> Translation | None:
     """The translation that takes one dataset's outputs to the other's; None where the program does more than add noise.
 
-    Raises nothing: what is not certain is None.
+    What is not certain is None.
     """
     if len(first) != 1 or len(second) != 1 or first[0].constraints or second[0].constraints:
         return None

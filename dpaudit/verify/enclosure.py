@@ -177,8 +177,6 @@ def rational(what: str, value: object) -> Fraction:
     check_wide(what, value)
     if isinstance(value, Fraction):
         return value
-    if type(value) is int or type(value) is float and math.isfinite(value):
-        return Fraction(value)
     if not isinstance(value, bool) and isinstance(value, numbers.Integral):
         return Fraction(int(value))
     if not isinstance(value, bool) and isinstance(value, numbers.Real) and math.isfinite(value):

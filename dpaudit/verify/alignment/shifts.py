@@ -12,6 +12,7 @@ from typing import Any
 from dpaudit.verify.alignment import forms
 from dpaudit.verify.alignment.forms import MOVED, Atom, Form, Leaf, at, constant, difference, shift_of
 from dpaudit.verify.alignment.paths import PairedPath, Quantity
+from dpaudit.verify.deadline import left_s
 from dpaudit.verify.language.algebra import Formula, Ratio, leaves
 from dpaudit.verify.language.nodes import Part
 from dpaudit.verify.proof import REACH, Adjacency
@@ -183,6 +184,7 @@ class PathSearch:
         return _Goal(needs, same=formula, truth=truth)
 
     def _filled(self, shifts: dict[str, Form], best: list[Any]) -> Iterator[dict[str, Form]]:
+        left_s()
         draws = self._path.draws
         if len(shifts) == len(draws):
             yield shifts

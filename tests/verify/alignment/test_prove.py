@@ -23,9 +23,10 @@ from benchmarks.programs import (
     not_scaled,
     sparse_redrawn,
 )
-from dpaudit.errors import InvalidSpec
+from dpaudit.errors import InvalidSpec, OutOfTime
 from dpaudit.verify.alignment import Unproved, prove
 from dpaudit.verify.checker import check, epsilon
+from dpaudit.verify.deadline import within
 from dpaudit.verify.language import read
 from dpaudit.verify.proof import ADJACENCIES, Adjacency, Proof
 from dpaudit.verify.witnesses import pair_loss
@@ -45,6 +46,14 @@ def unproved(source: object, adjacency: Adjacency = "all-differ", **given: objec
     found = prove(read(source), adjacency, **given)  # type: ignore[arg-type]
     assert isinstance(found, Unproved), found
     return found
+
+
+def test_the_search_among_shifts_ends_with_the_time() -> None:
+    """Without a question to the solver: no shift of eight draws helps where a ninth cannot make up for three steps."""
+    draws = "\n".join(f"        v{number} = rng.laplace(scale=1)" for number in range(8))
+    source = f"def f(q, rng):\n    out = []\n    for x in q:\n{draws}\n        out.append(3 * x + rng.laplace())\n"
+    with within(0.2), pytest.raises(OutOfTime):
+        prove(read(f"{source}    return out\n"), "all-differ")
 
 
 GROWING = {  # what the least cost grows like with the number of answers, where there is no proof; None: no alignment

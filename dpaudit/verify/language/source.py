@@ -207,14 +207,18 @@ def _written(function: types.FunctionType) -> Written:
 
 def _written_class(kind: type, known: Mapping[str, object]) -> tuple[str, ast.ClassDef]:
     """A class of a module as it runs: its methods are those of its text, and it has nothing else."""
+    methods = [value for value in vars(kind).values() if type(value) is types.FunctionType]
     try:
-        text = textwrap.dedent(inspect.getsource(kind)).strip("\n")
-        (node,) = _parsed(text).body
-    except (OSError, TypeError, ValueError, InvalidSpec) as error:
+        text = "".join(inspect.findsource(methods[0].__code__)[0])
+        kinds = [each for each in _parsed(text).body if isinstance(each, ast.ClassDef)]
+        (found,) = [each for each in kinds if each.name == kind.__name__]
+    except (OSError, IndexError, ValueError, InvalidSpec) as error:
         raise InvalidSpec(f"the source of {kind.__name__} cannot be read: pass its text") from error
+    text = _lines(text, found)
+    node = _parsed(text).body[0]
     assert isinstance(node, ast.ClassDef)
     _check_class(kind, node, text, known)
-    return _lines(text, node), node
+    return text, node
 
 
 def _check_class(kind: object, node: ast.ClassDef, text: str, known: Mapping[str, object]) -> None:

@@ -126,6 +126,7 @@ class Ways:
         for action in actions:
             script: Script | None = Script()
             while script is not None:
+                left_s()
                 how, value = "end", None
                 with self.scripted(script):
                     try:

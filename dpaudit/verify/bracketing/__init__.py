@@ -121,6 +121,8 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
     pair = wanted.pair or offered
     if wanted.answers is not None:
         validate.whole("answers", wanted.answers, least=1)
+        if adjacency in RECORDS:
+            raise InvalidSpec(f"answers are those of queries, and {adjacency!r} is about records: leave it out")
     validate.open_probability("confidence", wanted.confidence)
     validate.whole("seed", wanted.seed, least=0)
     _check_pair(pair, wanted.pair, adjacency)

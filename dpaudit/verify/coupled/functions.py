@@ -110,7 +110,7 @@ class CallRules(NumberRules):
         module, _, short = name.partition(".") if "." in name else ("", "", name)
         home, known = KNOWN.get(module, (None, frozenset()))
         if short not in known:
-            raise run.refusal(f"a call of `{name}`", "write what it does, or call a function of this module")
+            raise run.refusal(f"a call of `{name}`", "write what it does by other means, or leave it out")
         if module == "numpy":
             args, kwargs = self.along(short, args, kwargs)
             if short in SAME_ARRAY and isinstance(args[0], KnownArray):

@@ -356,7 +356,7 @@ class NoiseLedger:
         scales = {(drawn.law, abs(f) * drawn.scale if drawn.law != "geometric" else drawn.scale) for f, drawn in terms}
         if math.isinf(far):
             raise self.run.refusal(
-                "noise on a value that one record may move by any amount", "bound it first, by np.clip say"
+                "noise on a value that neighbours may move by any amount", "bound it first, by np.clip say"
             )
         far, laws = Fraction(far), {law for law, _ in scales}
         if far > 2**40:
@@ -394,7 +394,7 @@ class NoiseLedger:
         factor, drawn = term
         far = base.number.moved.most
         if far and (drawn.law != "normal" or math.isinf(far)):
-            raise self.run.refusal("noise on a vector that one record may move by any amount", "bound its norm first")
+            raise self.run.refusal("noise on a vector that neighbours may move by any amount", "bound its norm first")
         words = f"Gaussian noise on a vector that moves by at most {far}"
         self.pay(words, gaussian=(Fraction(far) / factor / drawn.scale) ** 2)
 

@@ -138,6 +138,8 @@ class NumberRules(ValueRules):
         return self.of_number("trunc", value)
 
     def _float_of(self, value: Any) -> Any:
+        if isinstance(value, FreshNoise) and value.law != "share" and value.axis is None:
+            return value  # the same number
         found = self.look(value)
         return self.numeric(found) if isinstance(found, PairedNumber | Record) else NotImplemented
 

@@ -93,8 +93,8 @@ def _outer(draws: Sequence[Noise], members: set[int], group: Sequence[NoisySum])
         where = sorted({draws[draw].line for draw, _ in wide.terms})
         raise OutsideIntegrals(f"a comparison of {len(wide.terms)} draws together is outside the integrals", where[-1])
     if not shared:
-        named = ", ".join(map(str, lines))
-        raise OutsideIntegrals(f"the draws of lines {named} are compared in a ring or a chain, not all with one draw")
+        named = f" of lines {', '.join(map(str, lines))}" if any(lines) else ""  # code that is followed has none
+        raise OutsideIntegrals(f"draws{named} are compared in a ring or a chain, not all with one draw")
     return min(shared)
 
 

@@ -160,7 +160,7 @@ def test_an_event_has_the_paths_that_are_possible(
         (SCALED, 3, {"b": -1}, [ANY], "line 2: a scale must be a public number, at least 0"),
         (program(SUM), 0, {}, [at_most(0)], "line 4: a comparison of 3 draws together"),
         (program(MULTIPLES), 0, {}, [at_most(0), at_least(0)], "a draw is compared with two different multiples"),
-        (program(CHAIN), [0] * 4, {}, [True] * 4, "the draws of lines 5 are compared in a ring or a chain"),
+        (program(CHAIN), [0] * 4, {}, [True] * 4, "draws of lines 5 are compared in a ring or a chain"),
     ],
     ids=lambda value: getattr(value, "name", repr(value)),
 )

@@ -10,15 +10,7 @@ from dpaudit.claims.rounding import above
 from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.bounds import Arithmetic, Bracket, Label, UpperBound, hair_above
-from dpaudit.verify.bracketing.targets import (
-    RECORDS,
-    WAYS,
-    Target,
-    answers_of_pair,
-    form_of,
-    many_answers,
-    words_of,
-)
+from dpaudit.verify.bracketing.targets import RECORDS, WAYS, Target, answers_of_pair, form_of, many_answers, words_of
 from dpaudit.verify.checker import Checked, check
 from dpaudit.verify.coupled import ROWS, Derivation, Way, check_derivation
 from dpaudit.verify.coupled.cases import NeighbourCase

@@ -126,10 +126,8 @@ def _joined(target: Target, wanted: Wanted, engine: Engine, clock: Clock, progre
     validate.open_probability("confidence", wanted.confidence)
     validate.whole("seed", wanted.seed, least=0)
     _check_pair(pair, wanted.pair, adjacency)
-    if pair is not None and wanted.answers not in (None, length_of(pair.first)):
-        raise InvalidSpec(
-            f"answers must be those of the pair, {length_of(pair.first)}, got {wanted.answers}; leave it out"
-        )
+    if pair is not None and wanted.answers not in (None, own := length_of(pair.first)):
+        raise InvalidSpec(f"answers must be those of the pair, {own}, got {wanted.answers}; leave it out")
     known = Bounds(wanted.uppers)
     of_answers = adjacency is not None or domain is None and _is_of_answers(pair)
     if adjacency not in RECORDS and (isinstance(wanted.claim, str) or of_answers):

@@ -516,9 +516,7 @@ def _bound_by_alignment(
             raise InvalidSpec(f"the proof is of another program than {target.name}, as its source now reads; prove it")
         check(proof)
         for name, value in proof.fixed.items():
-            if reading.parameters[name] != value:
-                raise InvalidSpec(
-                    f"the proof is for {name} = {value}, and {target.name} has {reading.parameters[name]}"
-                )
+            if (own := reading.parameters[name]) != value:
+                raise InvalidSpec(f"the proof is for {name} = {value}, and {target.name} has {own}; prove it for this")
         costed.append((proof, epsilon(proof, reading.parameters)))
     return proved_bound(reading, adjacency, costed, source)

@@ -153,7 +153,7 @@ class TreeExecutor(Expressions):
             names = 2 if target.id in self.frame.get("(others)", ()) else 1
             self.frame[target.id] = self.in_place(op, before, self.value(value), names)
         else:
-            raise self.refusal(f"`{ast.unparse(target)}` changed in place", "write it as `self.x = self.x + 1`")
+            self.assign(target, self.in_place(op, self.value(target), self.value(value), 2))
 
     def in_place(self, op: ast.operator, before: Any, more: Any, names: int) -> Any:
         """What `before op= more` makes of a value that has so many names at least: its others see it change too."""

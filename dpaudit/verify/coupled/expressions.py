@@ -256,7 +256,7 @@ class Expressions(Ways):
     def compared(self, op: ast.cmpop, left: Any, right: Any) -> Any:
         """left op right."""
         if any(isinstance(each, OpaqueValue) for each in (left, right)) and not isinstance(op, ast.Is | ast.IsNot):
-            raise self.refusal("a function that is compared", "call it")
+            raise self.refusal("a function or an attribute that is compared", "call it, or use len")
         if is_plain(left) and is_plain(right):
             return self.plain(ORDERS[type(op)], left, right)
         if isinstance(op, ast.Is | ast.IsNot) and (left is None or right is None):

@@ -17,6 +17,7 @@ import numpy as np
 
 from dpaudit.verify.coupled import arithmetic
 from dpaudit.verify.coupled.noise import terms_of
+from dpaudit.verify.coupled.operators import NAMED
 from dpaudit.verify.coupled.rules import ValueRules
 from dpaudit.verify.coupled.templates import seen_in
 from dpaudit.verify.coupled.values import (
@@ -363,6 +364,13 @@ class NumberRules(ValueRules):
             return norm(value)
         return NotImplemented
 
+    def _dot_of(self, left: Any, right: Any) -> Any:
+        if Record in map(type, (left, right)):
+            raise self.run.refusal("a product of a part of a record whose length is not known", NAMED)
+        if not isinstance(left, KnownArray) or not isinstance(right, KnownArray):
+            return NotImplemented
+        return self._sum_of(self.elementwise(functools.partial(self.run.binary, ast.Mult()), left, right))
+
     def binary(self, op: ast.operator, left: Any, right: Any) -> Any:
         """left op right: what is said of norms, then of all."""
         for norm, other in ((left, right), (right, left)):
@@ -371,9 +379,9 @@ class NumberRules(ValueRules):
                 if found is not None:
                     return found
         if isinstance(op, ast.MatMult):
-            left, right = self.as_array(left), self.as_array(right)
-            if isinstance(left, KnownArray) and isinstance(right, KnownArray):
-                return self._sum_of(self.elementwise(functools.partial(self.run.binary, ast.Mult()), left, right))
+            found = self._dot_of(self.as_array(left), self.as_array(right))
+            if found is not NotImplemented:
+                return found
         for total, more in ((left, right), (right, left)):
             added = isinstance(op, ast.Add) and isinstance(total, KnownArray) and isinstance(more, NormedVector)
             if added and is_same(total):

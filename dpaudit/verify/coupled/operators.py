@@ -53,6 +53,9 @@ LARGEST = 2**32  # a public number that is added or multiplies: noise and data k
 OPPOSITE = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
 
+NAMED = "name its numbers: for a, b, y in data: x = np.array([a, b])"
+
+
 class Split(Exception):
     """What a part of a record is compared with: the regions of records are to be told apart by it."""
 

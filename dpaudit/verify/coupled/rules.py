@@ -6,6 +6,7 @@ import ast
 import functools
 import math
 import operator
+from collections.abc import Hashable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 
 from dpaudit.verify.coupled.expressions import MISSING
 from dpaudit.verify.coupled.noise import Rng
-from dpaudit.verify.coupled.operators import OperatorRules
+from dpaudit.verify.coupled.operators import NAMED, OperatorRules
 from dpaudit.verify.coupled.values import (
     ALL,
     AT_LEAST_0,
@@ -103,6 +104,8 @@ class ValueRules(OperatorRules):
         if isinstance(owner, Noisy):
             owner = self.look(owner)
         if isinstance(owner, Record) and is_plain(index):
+            if not isinstance(index, Hashable) or "slice" in repr(index):  # slices are hashable from Python 3.12 on
+                raise self.run.refusal("several parts of a record at once", NAMED)
             return self.part(owner, index)
         if isinstance(owner, Keyed):
             owner = owner.vector

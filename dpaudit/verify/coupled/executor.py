@@ -172,10 +172,9 @@ class TreeExecutor(Expressions):
         if isinstance(before, KnownArray) and not before.shared and isinstance(after, UnknownValue):
             before.items[:] = [UnknownValue(False)] * len(before.items)  # another name of it would have changed too
             return after
-        fresh = isinstance(before, NormedVector) or type(before) is UnknownValue
-        if fresh and names == 1 and self.names_of(before) <= 1:
+        if isinstance(before, NormedVector) and names == 1 and self.names_of(before) <= 1:
             return after
-        if fresh or isinstance(before, KnownArray | np.ndarray | Vector | Record | Replaced | list | set | dict):
+        if isinstance(before, KnownArray | NormedVector | np.ndarray | Vector | Record | Replaced | list | set | dict):
             raise self.refusal("a container or an array that is changed in place", "write `a = a + b`, tables as lists")
         return after
 

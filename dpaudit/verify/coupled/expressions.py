@@ -172,8 +172,7 @@ class Expressions(Ways):
                 return Function("lambda", node, self.frame)
             case ast.JoinedStr(values=values):
                 inside = [part for each in values for part in ast.walk(each) if isinstance(part, ast.FormattedValue)]
-                same = is_same(self.rules.look([self.value(part.value) for part in inside]))
-                if not same or self.rules.single is not None:  # a format may raise
+                if self.rules.single is not None or not is_same(self.rules.look([self.value(p.value) for p in inside])):
                     raise self.refusal("data in a text", "add noise first")
                 return UnknownValue()
         raise self.refusal(f"`{ast.unparse(node)}`", "write the mechanism without it")

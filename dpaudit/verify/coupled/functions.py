@@ -100,8 +100,6 @@ class CallRules(NumberRules):
             keys, value = (*args, None)[:2]
             return {self.run.key(key): value for key in run.known_items(keys)}
         if isinstance(owner, Rng):
-            if name == "shuffle":
-                raise run.refusal("a shuffle in place", "use rng.permutation")
             return self.draw(name, args, kwargs) if type(owner) is Rng else run.plain(owner.draw, name, args, kwargs)
         if name.startswith("numpy.random."):
             return self.of_numpys_generator(name.removeprefix("numpy.random."), args, kwargs)
@@ -148,11 +146,8 @@ class CallRules(NumberRules):
         """The array, or a view of it: by its other name it is written to as well."""
         if others:
             raise self.run.refusal("an array of several axes", "use one for each row")
-        plain = not more and dtype in (None, -1)
-        if plain and array.kind != "L":
-            return array
         array.shared = True
-        return KnownArray(list(array.items), True, None if plain else "O")
+        return KnownArray(list(array.items), True, "O" if more or dtype not in (None, -1) else None)
 
     def by_python(self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
         """A call on plain values, by Python itself."""

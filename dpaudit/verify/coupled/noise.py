@@ -151,11 +151,11 @@ class NoiseLedger:
         if name in FREE and self.single is not None:
             raise self.run.refusal(f"`{name}` of the generator for one record alone", "draw before the loop")
         if name in FREE and all(map(is_same, [*args, *kwargs.values()])):
-            given = [*args[:3], *kwargs.values()]  # one number each, and no size
             whole = name in ("integers", "binomial") and len(args) < 3 and "size" not in kwargs
-            whole &= all(number_of(each) is not None for each in given)
+            whole &= all(number_of(each) is not None for each in (*args, *kwargs.values()))  # one number
             return PairedNumber(whole=True) if whole else UnknownValue()
-        raise self.run.refusal(f"`{name}` of the generator on what the runs do not share", "draw by public arguments")
+        cure = "use rng.permutation" if name == "shuffle" else "draw by public arguments"
+        raise self.run.refusal(f"`{name}` of the generator, in place or on what the runs do not share", cure)
 
     def noise(self, law: str, known: dict[str, Any]) -> Any:
         """Fresh noise, one or many, and around a centre where one is given."""

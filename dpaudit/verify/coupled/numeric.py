@@ -65,6 +65,7 @@ ALIKE = {  # names of one rule
     "around": "round",
     "rint": "round",
     "fsum": "sum",
+    "power": "pow",
     "float64": "float",
     "int64": "int",
     "tolist": "list",
@@ -142,6 +143,9 @@ class NumberRules(ValueRules):
             return value  # the same number
         found = self.look(value)
         return self.numeric(found) if isinstance(found, PairedNumber | Record) else NotImplemented
+
+    def _pow_of(self, value: Any, exponent: Any) -> Any:
+        return self.run.binary(ast.Pow(), value, exponent)
 
     def _either_of(self, pick: Any, one: Any, two: Any) -> Any:
         """The smaller or the larger of two, entry by entry where one is an array."""

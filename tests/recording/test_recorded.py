@@ -37,7 +37,7 @@ from dpaudit.recording.record import record as record_in_child
 from dpaudit.recording.replays import analysed, chances
 from dpaudit.recording.sources import Tape, generator, taped
 from dpaudit.results.recorded import NoiseRecord
-from tests.cases import for_each
+from tests.cases import for_each, some
 from tests.recording.corpus import BROKEN, EVASIVE, SOUND, Case
 
 MISSED = {  # by design, and told in the documentation
@@ -48,7 +48,7 @@ MISSED = {  # by design, and told in the documentation
 ROWS, OTHERS = [1.0, 1.0, 1.0], [1.0, 1.0]
 
 
-@for_each("case", [*BROKEN, *SOUND, *EVASIVE], ids=lambda case: case.name)
+@for_each("case", some([*BROKEN, *SOUND, *EVASIVE], 66), ids=lambda case: case.name)
 def test_a_lead_is_true_and_broken_mechanisms_have_one(case: Case) -> None:
     led, wrong = judged(case, record(case, seed=0))
     assert not wrong

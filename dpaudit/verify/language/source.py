@@ -452,7 +452,7 @@ def _source(head: Written, look: Callable[[str], Meaning]) -> ReadSource:
 def place_of(text: str, line: int) -> str:
     """A line of a text that stands by itself, in words: of its first function, or of a helper or a class.
 
-    >>> place_of("def f(q, rng):\n    return g(q)\n\ndef g(x):\n    return x\n", 5)
+    >>> place_of("def f(q, rng): return g(q)\\ndef g(x):\\n    return x", 3)
     'line 2 of g'
     """
     helpers = [node for node in ast.parse(text).body[1:] if isinstance(node, ast.FunctionDef | ast.ClassDef)]

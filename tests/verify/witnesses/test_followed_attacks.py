@@ -157,7 +157,7 @@ DRAWN: list[tuple[Function, float]] = [
     (lambda q, rng: np.asarray(q) + rng.laplace(0.0, [[1.0], [0.5]], (2, 2)), 6.0),
     (lambda q, rng: np.asarray(q) + rng.laplace(), 1.0),  # one for both
     (lambda q, rng: rng.exponential([1.0, 2.0]) + q, INF),
-    (lambda q, rng: q[0] + rng.exponential(size=500), INF),
+    (lambda q, rng: q[0] + rng.exponential(size=100), INF),
     (lambda q, rng: [x + rng.laplace(0.0, 1.0, ()) for x in q], 2.0),
     (lambda q, rng: Holder(rng).noisy(q), 2.0),
     (through_another_s_hands, 2.0),

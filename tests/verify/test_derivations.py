@@ -8,18 +8,22 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import dpaudit
 from dpaudit.account.bracketed import headline
+from dpaudit.claims import GaussianDP, PureDP
 from dpaudit.data import AdjacentPair
 from dpaudit.errors import InvalidSpec
 from dpaudit.results.bounds import Label, UpperBound
 from dpaudit.spec.questions import read_spec
-from dpaudit.verify.bracketing import Joined, bound_of_proofs, checked, target_of
+from dpaudit.verify import bracketing
+from dpaudit.verify.bracketing import Joined, bound_of_proofs, checked, target_of, upper
 from dpaudit.verify.bracketing.explained import explanation
 from dpaudit.verify.checker import ProofRejected
 from dpaudit.verify.coupled import Derivation, derive
@@ -367,3 +371,49 @@ def test_one_reason_for_each_method_that_of_the_furthest_first() -> None:
     lines = [int(reason.partition("line ")[2].partition(":")[0]) for reason in found.reasons if ": line " in reason]
     assert lines == sorted(lines, reverse=True)
     assert not any(word in str(found) for word in ("loop:", "coefficient"))
+
+
+# held against pairs that the code is followed on
+
+
+def sum_of_clipped(rows: Any, rng: Any) -> Any:
+    return sum(min(max(row, 0.0), 1.0) for row in rows) + rng.laplace(scale=1.0)
+
+
+def noisy_number(q: float, rng: Any) -> Any:
+    return q + rng.laplace(scale=1.0)
+
+
+def place_of_the_largest(q: Any, rng: Any) -> int:
+    return int(np.argmax(q + rng.laplace(scale=2.0, size=len(q))))
+
+
+def noisy_size(rows: Any, rng: Any) -> Any:
+    return len(rows) + rng.normal(scale=1.0)
+
+
+@for_each(
+    ("function", "claim", "adjacency"),
+    [
+        (sum_of_clipped, PureDP(1.0), ADD),
+        (noisy_number, PureDP(1.0), "one-differs"),
+        (place_of_the_largest, PureDP(1.0), "all-differ"),
+        (noisy_size, GaussianDP(1.0), ADD),
+    ],
+)
+def test_a_derivation_that_shows_too_little_meets_a_pair_that_loses_more(
+    function: Any, claim: Any, adjacency: str
+) -> None:
+    """As if a rule of couplings had overlooked all that is spent."""
+
+    def overlooked(*given: Any, **named: Any) -> Derivation:
+        found = derive(*given, **named)
+        return replace(found, ways=tuple(replace(way, steps=()) for way in found.ways))
+
+    ask = partial(dpaudit.bracket, function, claim, adjacency=adjacency, runs=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bracketing, "proofs_of", lambda *_: iter(()))
+        assert ask().verdict.value == "PROVED"
+        patch.setattr(upper, "derive", overlooked)
+        with pytest.raises(dpaudit.UnsoundAudit, match=r"is above the proved 0.0 .*: one of the two is wrong"):
+            ask()

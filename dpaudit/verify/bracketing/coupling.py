@@ -2,7 +2,10 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
+
+import numpy as np
 
 from dpaudit.account.bracketed import ONE_WAY, bound_text, spent_text
 from dpaudit.claims import Claim, Relation, claim_from_dict
@@ -14,16 +17,17 @@ from dpaudit.verify.bracketing.targets import RECORDS, WAYS, Target, answers_of_
 from dpaudit.verify.checker import Checked, check
 from dpaudit.verify.coupled import ROWS, Derivation, Way, check_derivation
 from dpaudit.verify.coupled.cases import NeighbourCase
-from dpaudit.verify.coupled.examples import example
+from dpaudit.verify.coupled.examples import COMMON, example
 from dpaudit.verify.coupled.spent import Spending
 from dpaudit.verify.coupled.values import Keyed
 from dpaudit.verify.enclosure import check_wide
 from dpaudit.verify.language.source import place_of, source_of
-from dpaudit.verify.proof import SYMMETRIC, Proof
+from dpaudit.verify.proof import REACH, SYMMETRIC, Proof
 from dpaudit.verify.stored import is_json
 
 COUPLING = "proof by coupling"
 OF_USERS = ("add_or_remove_user", "records")
+MOST_TRIED = 12  # pairs that what is shown is held against
 DELTA = 1e-6  # of the epsilon that is shown beside a claim of another form
 ASSUMED = (
     "arithmetic of real numbers, not of floats",
@@ -32,12 +36,28 @@ ASSUMED = (
 )
 
 
-def proposed(case: NeighbourCase, adjacency: str) -> AdjacentPair | None:
-    """A pair of datasets of records that shows a case; None where none can be made up."""
+def proposed(case: NeighbourCase, adjacency: str, common: int = COMMON) -> AdjacentPair | None:
+    """A pair of datasets of records that shows a case, with so many common ones; None where none can be made up."""
     if adjacency not in RECORDS:
         return None
-    made = example(case, adjacency == "add_or_remove_user", isinstance(case.data, Keyed))
+    made = example(case, adjacency == "add_or_remove_user", isinstance(case.data, Keyed), common)
     return None if made is None else AdjacentPair(*made, f"made up: {made[0]} and {made[1]}")
+
+
+def tried(found: Derivation, heard: Sequence[NeighbourCase]) -> Iterator[AdjacentPair]:
+    """Few pairs that a derivation is about, of each of its cases: what it shows must hold for them as well."""
+    made = [proposed(case, found.adjacency, common) for common in (COMMON, 0, 1) for case in heard]
+    size, moves = found.answers or 3, [by for by in REACH.get(found.adjacency, ()) if by]  # type: ignore[call-overload]
+    if found.data == "one number":
+        made = [AdjacentPair(start, start + by, f"{start} and {start + by}") for by in moves for start in (0, 5.0)]
+    elif found.data == "an array":
+        which = [[0], [size - 1], *([[*range(size)]] if found.adjacency != "one-differs" else [])]
+        after = [np.array([float(by * (place in each)) for place in range(size)]) for by in moves for each in which]
+        made = [AdjacentPair(np.zeros(size), each, f"zeros, and a move of {each.sum():g}") for each in after]
+    for pair in filter(None, made[:MOST_TRIED]):
+        with suppress(InvalidSpec):
+            check_about(found, pair)
+            yield pair
 
 
 def dearest(found: Derivation) -> Way:

@@ -20,7 +20,7 @@ from dpaudit.claims import ApproximateDP, Claim, PureDP, Relation
 from dpaudit.claims.rounding import above
 from dpaudit.data import AdjacentPair
 from dpaudit.data.data import digest
-from dpaudit.errors import DpAuditError, InvalidSpec, UnsoundAudit
+from dpaudit.errors import DpAuditError, InvalidSpec, OutOfTime, UnsoundAudit
 from dpaudit.results.bounds import EXACT, Arithmetic, Bracket, Label, UpperBound, hair_above
 from dpaudit.verify.alignment import Unproved, prove
 from dpaudit.verify.bracketing.coupling import (
@@ -31,6 +31,7 @@ from dpaudit.verify.bracketing.coupling import (
     dearest,
     most_spent,
     proposed,
+    tried,
 )
 from dpaudit.verify.bracketing.targets import (
     RECORDS,
@@ -77,6 +78,7 @@ LENGTHS = (10, 20, 40, 80)  # numbers of answers where few refute nothing: a top
 GAIN = 1.01  # more answers that lose less than 1 % more end the search
 MOST_EFFORT = 3_000  # paths followed and integrals asked for at each number, then its search ends
 READING, ALIGNMENT, FOLLOWED = "reading the source", "proof by alignment", "the code followed on the pair"
+LONGEST_HELD_S = 2.0  # for pairs that what is shown is held against
 Costed = tuple[Proof, Fraction]  # a proof and the loss that it shows at the parameters
 
 
@@ -258,6 +260,7 @@ def derived(
         bounds = tuple(bounds_of(found, claim, f"{COUPLING}{most_spent(found)}"))
     for bound in bounds:
         yield Bounds((bound,), {bound: answers}, behind={bound: tuple(found)})
+    yield _above(bounds, target, claim, found[-1], heard)
 
 
 def _proofs(reading: Reading, adjacency: str, fixed: Mapping[str, Fraction] | None) -> list[Costed] | Unproved:
@@ -448,6 +451,20 @@ def _plain(reading: Reading, adjacency: str, number: int) -> tuple[tuple[Fractio
 def _pair(program: Program, first: tuple[Fraction, ...], second: tuple[Fraction, ...], name: str) -> AdjacentPair:
     ours, theirs = ([int(one) if one.denominator == 1 else float(one) for one in each] for each in (first, second))
     return AdjacentPair(ours, theirs, name) if program.loop is not None else AdjacentPair(ours[0], theirs[0], name)
+
+
+def _above(
+    bounds: tuple[UpperBound, ...], target: Target, claim: Claim | None, found: Derivation, heard: list[NeighbourCase]
+) -> Bounds:
+    """What contradicts the bounds of a derivation: losses of a pair by the code followed on it, as far as that goes."""
+    with contextlib.suppress(OutOfTime), within(LONGEST_HELD_S):
+        for pair in tried(found, heard):
+            losses = Bounds().attempt(FOLLOWED, _followed(target, claim, pair, found.adjacency)).uppers
+            try:
+                check_together(Bounds((*bounds, *losses), dict.fromkeys((*bounds, *losses))))
+            except UnsoundAudit:
+                return Bounds(losses, dict.fromkeys(losses))
+    return Bounds()
 
 
 def check_together(known: Bounds) -> None:

@@ -13,7 +13,7 @@ COMMON = 3  # records
 Path = tuple[Any, ...]
 
 
-def example(case: NeighbourCase, users: bool, mapping: bool) -> tuple[Any, Any] | None:
+def example(case: NeighbourCase, users: bool, mapping: bool, common: int = COMMON) -> tuple[Any, Any] | None:
     """The datasets, of rows, or mappings from keys or users; None where records are of no form that is made up here.
 
     >>> example(NeighbourCase("a record added", None, (None, {}, {}), {()}), users=False, mapping=False)
@@ -21,13 +21,13 @@ def example(case: NeighbourCase, users: bool, mapping: bool) -> tuple[Any, Any] 
     """
     if case.regions is None:
         return None
-    *sides, common = case.regions
+    *sides, both = case.regions
     ways = (None, None) if None in sides else (1, -1)
     parts = {path[:-1] for path in case.numbers if path[-1:] == (".part",)}
     numbers = {path for path in case.numbers if path[-1:] != (".part",)}
     paths = {path for region in case.regions if region is not None for path in region} | numbers | parts
     try:
-        usual = [_record(paths, common, numbers, 0)] * COMMON
+        usual = [_record(paths, both, numbers, 0)] * common
         rows = [
             usual + ([] if region is None else [_record(paths, region, numbers, way)])
             for region, way in zip(sides, ways, strict=True)

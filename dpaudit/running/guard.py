@@ -201,20 +201,25 @@ def ended_at(until: float, *, imports: bool = True) -> Iterator[None]:
         yield
         return
 
-    rung: list[bool] = []
+    rung, left = list[bool](), list[bool]()
 
     def alarm(number: int, frame: Any) -> None:
-        if imports or not any(each.f_code.co_filename == IMPORTING for each, _ in traceback.walk_stack(frame)):
+        importing = any(each.f_code.co_filename == IMPORTING for each, _ in traceback.walk_stack(frame))
+        if not left and (imports or not importing):
             rung.append(True)
             raise TimeOver
 
     before = signal.signal(signal.SIGALRM, alarm)
     signal.setitimer(signal.ITIMER_REAL, max(1e-3, until - time.monotonic()), RING_AGAIN_S)
     try:
-        yield
+        try:
+            yield
+        finally:
+            left.append(True)  # from here on it rings in vain; if it does just before, that is the time's end too
         if rung:  # a run that swallowed the alarm may have returned another output because of it
             raise OutOfTime
     except TimeOver:
+        left.append(True)
         raise OutOfTime from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)

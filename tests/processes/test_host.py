@@ -402,6 +402,20 @@ def test_a_run_that_swallows_the_alarm_of_a_deadline_does_not_count() -> None:
         time.sleep(60.0)
 
 
+def test_an_alarm_that_rings_as_the_block_is_left_is_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = signal.setitimer
+
+    def late(which: Any, seconds: float, *more: float) -> Any:
+        if seconds == 0.0:
+            signal.raise_signal(signal.SIGALRM)
+        return own(which, seconds, *more)
+
+    monkeypatch.setattr(signal, "setitimer", late)
+    with guard.ended_at(time.monotonic() + 60.0):
+        done = True
+    assert done
+
+
 def test_what_a_killed_writer_left_goes_when_the_file_is_written_again(tmp_path: Path) -> None:
     with subprocess.Popen(["true"]) as ended:
         ended.wait()

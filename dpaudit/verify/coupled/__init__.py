@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from dpaudit.claims import ApproximateDP, Claim, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.claims.rounding import above
 from dpaudit.errors import InvalidSpec
@@ -22,7 +24,7 @@ from dpaudit.verify.coupled.noise import Rng, WholeAnswers
 from dpaudit.verify.coupled.operators import Split
 from dpaudit.verify.coupled.refused import check_followed
 from dpaudit.verify.coupled.spent import Spending, at_most, by_sample, root_above
-from dpaudit.verify.coupled.values import UserRows, is_same, words
+from dpaudit.verify.coupled.values import UserRows, has_inside, is_same, words
 from dpaudit.verify.coupled.ways import MOST_WAYS, NotShown, OtherKind, RaisedAlike, Script
 from dpaudit.verify.language.outline import parameters_of
 from dpaudit.verify.language.source import ReadSource, place_of, source_of
@@ -33,8 +35,7 @@ ROWS = "rows of numbers"  # records whose norms are taken: more than one number 
 KINDS = {True: ("one number", "an array", "a mapping"), False: ("records", ROWS, "a mapping")}  # of data; True: answers
 RNG = ("rng", "random_state", "generator", "gen", "rs", "prng")
 DRAWS = words(
-    "laplace normal gumbel exponential geometric random choice integers standard_normal "
-    "standard_exponential permutation uniform"
+    "laplace normal gumbel exponential geometric random choice integers standard_normal standard_exponential uniform"
 )
 
 
@@ -129,6 +130,8 @@ def derive(
     >>> derive(count, "add_or_remove_one", {"eps": 0.5}).epsilon_at(0.0)
     0.5
     """
+    if any(has_inside(each, set | frozenset | np.ndarray) for each in parameters.values()):
+        raise NotShown(1, "a parameter that is a set or an array", "give a list")
     for function in (source.definition, *source.functions.values(), *source.classes.values()):
         check_followed(function)
     if answers and answers > MOST_ANSWERS:

@@ -21,7 +21,7 @@ from typing import Any
 from dpaudit.verify.coupled.executor import TreeExecutor
 from dpaudit.verify.coupled.expressions import MISSING
 from dpaudit.verify.coupled.functions import CallRules
-from dpaudit.verify.coupled.rules import ANY, listed
+from dpaudit.verify.coupled.rules import ANY
 from dpaudit.verify.coupled.templates import names_in, seen_in
 from dpaudit.verify.coupled.values import (
     ALL,
@@ -144,7 +144,7 @@ class LoopRules(CallRules):
     def stand(self, value: Any) -> None:
         """Notes the containers in the entries of a vector."""
         for each in parts(value):
-            if isinstance(each, list | dict | set | KnownArray):
+            if isinstance(each, list | dict | KnownArray):
                 self.standing[id(each)] = each
             self.stand(each)
 
@@ -382,8 +382,6 @@ class LoopRules(CallRules):
                 self.moved_value((key, place), old, a, b, False)
                 for place, (old, a, b) in enumerate(zip(held, one, two, strict=True))
             ]
-        if isinstance(held, set) and listed(held) == listed(one) == listed(two):
-            return held
         raise self.run.refusal("a list that one record changes", "release sums and counts, or replay a `domain`")
 
     def moved_value(self, token: Any, old: Any, one: Any, two: Any, local: bool) -> Any:

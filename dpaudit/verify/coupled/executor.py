@@ -17,7 +17,6 @@ import numpy as np
 from dpaudit.verify.coupled.expressions import TOTAL, Expressions
 from dpaudit.verify.coupled.templates import names_in, seen_in
 from dpaudit.verify.coupled.values import (
-    Function,
     Instance,
     KnownArray,
     NormedVector,
@@ -104,8 +103,6 @@ class TreeExecutor(Expressions):
                 error = error if message is None else ast.Call(error, [message], [])
                 raising = ast.fix_missing_locations(ast.copy_location(ast.Raise(error), node))
                 self.branch(self.truth(self.value(test)), [], [raising])
-            case ast.FunctionDef(name=name, decorator_list=[]):
-                self.frame[name] = Function(name, node, self.frame)
             case ast.Pass():
                 pass
             case _:
@@ -117,8 +114,6 @@ class TreeExecutor(Expressions):
             case ast.Name(id=name):
                 self.frame[name] = value
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
-                if any(isinstance(each, ast.Starred) for each in targets):
-                    raise self.refusal("a starred target", "name each part")
                 for each, part in zip(targets, self.unpacked(value, len(targets)), strict=True):
                     self.assign(each, part)
             case ast.Subscript(value=owner, slice=index):
@@ -174,7 +169,7 @@ class TreeExecutor(Expressions):
             return after
         if isinstance(before, NormedVector) and names == 1 and self.names_of(before) <= 1:
             return after
-        if isinstance(before, KnownArray | NormedVector | np.ndarray | Vector | Record | Replaced | list | set | dict):
+        if isinstance(before, KnownArray | NormedVector | Vector | Record | Replaced | list | dict):
             raise self.refusal("a container or an array that is changed in place", "write `a = a + b`, tables as lists")
         return after
 
@@ -185,8 +180,7 @@ class TreeExecutor(Expressions):
 
     def store(self, owner: Any, index: Any, value: Any) -> None:
         """owner[index] = value."""
-        plain = is_plain(index) and isinstance(owner, list) and isinstance(value, list | tuple)
-        if isinstance(index, slice) and not plain:
+        if isinstance(index, slice):
             raise self.refusal("a slice that is given a value", "give its entries values one by one")
         self.check_alone(owner)
         if isinstance(owner, list) and isinstance(index, bool | np.bool_):
@@ -222,8 +216,6 @@ class TreeExecutor(Expressions):
             self.rules.rows_of_users(node, value)
             return
         items = self.items(value)
-        if node.orelse and not isinstance(items, list):
-            raise self.refusal("else of a loop", "write it after the loop")
         if isinstance(items, Vector):
             if not self.rules.appended(node, items):
                 self.rules.loop(node, items)
@@ -234,7 +226,6 @@ class TreeExecutor(Expressions):
         for item in self.each_of(value, items):
             if self.broken(functools.partial(self.turn, node, item)):
                 return
-        self.block(node.orelse)
 
     def turn(self, node: ast.For, item: Any) -> None:
         """One turn of a loop."""
@@ -254,8 +245,6 @@ class TreeExecutor(Expressions):
 
     def while_loop(self, node: ast.While) -> None:
         """A `while` loop: turn by turn while its condition is known."""
-        if node.orelse:
-            raise self.refusal("else of a loop", "write it after the loop")
         for turn in range(MOST_TURNS):
             condition = self.truth(self.value(node.test))
             if isinstance(condition, PairedTruth) and self.rules.single is not None:

@@ -50,14 +50,14 @@ def table(text: str) -> dict[Any, Callable[..., Any]]:
 
 BINARY = table(
     "Add add Sub sub Mult mul Div truediv FloorDiv floordiv Mod mod MatMult matmul Pow pow "
-    "BitAnd and_ BitOr or_ BitXor xor LShift lshift RShift rshift"
+    "BitAnd and_ LShift lshift RShift rshift"
 )
-UNARY = table("USub neg UAdd pos Not not_ Invert invert")
+UNARY = table("USub neg UAdd pos")
 ORDERS = table("Lt lt LtE le Gt gt GtE ge Eq eq NotEq ne Is is_ IsNot is_not") | {
     ast.In: lambda left, right: left in right,
     ast.NotIn: lambda left, right: left not in right,
 }
-PLAIN_TYPES = (int, float, str, bytes, type(None), tuple, list, dict, set, frozenset, range, slice, np.generic)
+PLAIN_TYPES = (int, float, str, bytes, type(None), tuple, list, dict, range, slice, np.generic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,17 +130,19 @@ class Expressions(Ways):
         match node:
             case ast.Constant(value=value):
                 return value
-            case ast.Name(id=name):
-                return self.name(name)
+            case ast.Name() | ast.Attribute():
+                found = self.named(node)
+                drawn = isinstance(found, Function) and isinstance(found.owner, OpaqueValue)  # a method of a generator
+                if isinstance(found, Function) and not drawn and found.name not in VALUES:
+                    raise self.refusal("a function that is not called", "call it where it stands")
+                return found
             case ast.BinOp(left=left, op=op, right=right):
                 return self.binary(op, self.value(left), self.value(right))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 condition = self.truth(self.value(operand))
                 return PairedTruth(condition.same) if isinstance(condition, PairedTruth) else not condition
-            case ast.UnaryOp(op=op, operand=operand):
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd() as op, operand=operand):
                 value = self.value(operand)
-                if isinstance(op, ast.Invert) and isinstance(value, bool):
-                    raise self.refusal("`~` of a truth value", "use `not`")
                 return self.plain(UNARY[type(op)], value) if is_plain(value) else self.rules.unary(op, value)
             case ast.BoolOp(op=op, values=values):
                 return self.joint(isinstance(op, ast.And), values)
@@ -150,23 +152,19 @@ class Expressions(Ways):
                 return self.either(self.truth(self.value(test)), lambda: self.value(body), lambda: self.value(orelse))
             case ast.Call():
                 return self.call(node)
-            case ast.Attribute(value=owner, attr=name):
-                return self.attribute(self.value(owner), name)
             case ast.Subscript(value=owner, slice=index):
                 return self.entry(self.value(owner), self.value(index))
             case ast.Slice(lower=lower, upper=upper, step=step):
                 return slice(*(None if part is None else self.value(part) for part in (lower, upper, step)))
             case ast.Tuple(elts=elts):
-                return tuple(self.several(elts))
+                return tuple([self.value(each) for each in elts])
             case ast.List(elts=elts):
-                return self.several(elts)
-            case ast.Set(elts=elts):
-                return self.known_set(self.several(elts))
+                return [self.value(each) for each in elts]
             case ast.Dict(keys=keys, values=values):
                 if None in keys:
                     raise self.refusal("`**` in a dictionary", "write its keys")
                 return {self.key(self.value(k)): self.value(v) for k, v in zip(keys, values, strict=True) if k}
-            case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
+            case ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
                 return self.comprehension(node)
             case ast.Lambda():
                 return Function("lambda", node, self.frame)
@@ -176,6 +174,15 @@ class Expressions(Ways):
                     raise self.refusal("data in a text", "add noise first")
                 return UnknownValue()
         raise self.refusal(f"`{ast.unparse(node)}`", "write the mechanism without it")
+
+    def named(self, node: ast.expr) -> Any:
+        """What a name or an attribute means: functions too."""
+        match node:
+            case ast.Name(id=name):
+                return self.name(name)
+            case ast.Attribute(value=owner, attr=name):
+                return self.attribute(self.value(owner), name)
+        return self.value(node)
 
     def name(self, name: str) -> Any:
         """What a name means: local, of the function around, of the module, or Python's own."""
@@ -234,7 +241,7 @@ class Expressions(Ways):
         """left op right."""
         if type(op) not in BINARY:
             raise self.refusal("this operator", "write the mechanism without it")
-        joins = isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor)
+        joins = isinstance(op, ast.BitAnd)
         if isinstance(left, bool | PairedTruth) and isinstance(right, bool | PairedTruth) and not joins:
             raise self.refusal("arithmetic with two truth values", "numpy's add up otherwise: use int(...)")
         if is_plain(left) and is_plain(right):
@@ -292,16 +299,6 @@ class Expressions(Ways):
                 return functools.reduce(self.rules.join, (end.value for end in ends))
         return otherwise() if self.choose() else then()
 
-    def several(self, nodes: list[ast.expr]) -> list[Any]:
-        """The values of some expressions; a starred one gives all of its own."""
-        found: list[Any] = []
-        for node in nodes:
-            if isinstance(node, ast.Starred):
-                found += self.known_items(self.value(node.value))
-            else:
-                found.append(self.value(node))
-        return found
-
     def each_of(self, value: Any, items: list[Any]) -> Iterator[Any]:
         """The entries of what is iterated over, one by one; raises where those that come later have changed."""
         reads: list[Callable[[], list[Any]]] = [functools.partial(_held, value), *self.reads_of(value)]
@@ -326,8 +323,6 @@ class Expressions(Ways):
         """The entries of what is iterated over, as a list; or a `Vector`."""
         if isinstance(value, ABSTRACT):
             return self.rules.items(value)
-        if isinstance(value, set | frozenset) and len(value) > 1:
-            raise self.refusal("a loop over a set, whose order is no one's", "go over sorted(...) of it")
         if isinstance(value, dict) and any(isinstance(each, Rest | Own) for each in value):
             return self.rules.items(self.rules.of_container(value, "keys", [], {}))
         if isinstance(value, list) and any(isinstance(each, Rest) for each in value):
@@ -335,20 +330,14 @@ class Expressions(Ways):
         return self.plain(list, value)
 
     def key(self, value: Any) -> Any:
-        """A key of a dictionary or set."""
+        """A key of a dictionary."""
         if not is_plain(value):
             raise self.refusal("a key that is not known", "use public keys")
         self.plain(hash, value)
         return value
 
-    def known_set(self, values: list[Any]) -> Any:
-        """A set."""
-        return {self.key(value) for value in values}
-
-    def comprehension(
-        self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp, over: Any = None
-    ) -> Any:
-        """A list, set or dictionary; over the entries of a dataset, or of `over` where it is known, a `Vector`."""
+    def comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.DictComp, over: Any = None) -> Any:
+        """A list or dictionary; over the entries of a dataset, or of `over` where it is known, a `Vector`."""
         targets = [part for each in node.generators for part in ast.walk(each.target)]
         names = {part.id for part in targets if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
         first = self.value(node.generators[0].iter) if over is None else over
@@ -366,13 +355,8 @@ class Expressions(Ways):
             del self.frames[depth - 1 :]
         if lazy and not self.rules.untouched_contents(before, self.contents()):
             raise self.refusal("a generator that changes something", "write a loop")
-        match node, found:
-            case _, Vector():
-                return found
-            case ast.DictComp(), _:
-                return {self.key(key): value for key, value in found}
-            case ast.SetComp(), _:
-                return self.known_set(found)
+        if isinstance(node, ast.DictComp) and not isinstance(found, Vector):
+            return {self.key(key): value for key, value in found}
         return found
 
     def _generated(self, node: Any, place: int, value: Any) -> Any:
@@ -389,7 +373,7 @@ class Expressions(Ways):
             return self._generated(node, place + 1, self.value(node.generators[place + 1].iter))
 
         if isinstance(items, Vector):
-            if not last or place or isinstance(node, ast.SetComp | ast.DictComp):
+            if not last or place or isinstance(node, ast.DictComp):
                 raise self.refusal("such a comprehension over the data", "use a list over the data alone")
             return self.rules.comprehension(generator, items, element)
         if isinstance(items, UnknownValue):
@@ -415,16 +399,14 @@ class Expressions(Ways):
         chosen = self.rules.index_of_largest(node)
         if chosen is not None:
             return chosen
-        function = self.value(node.func)
-        args = self.several(node.args)
+        function = self.named(node.func)
+        args = [self.value(each) for each in node.args]
         if any(each.arg is None for each in node.keywords):
             raise self.refusal("`**` in a call", "name each argument")
         kwargs = {each.arg: self.value(each.value) for each in node.keywords if each.arg is not None}
         self.line = node.lineno
         found = self.apply(function, args, kwargs)
         if isinstance(found, list) and isinstance(function, Function) and function.name in LAZY:
-            if function.name != getattr(node.func, "id", getattr(node.func, "attr", "")):
-                raise self.refusal(f"`{function.name}` by another name", f"call it as `{function.name}`")
             values, turned = function.name in ("items", "values"), function.name == "reversed"
             reads = [functools.partial(_held, each, values, turned) for each in (function.owner, *args)]
             self.read_by[id(found)] = found, [*reads, *(read for each in args for read in self.reads_of(each))]
@@ -464,8 +446,6 @@ class Expressions(Ways):
             raise self.refusal(f"the attribute `{name}`", "set it in __init__")
         if isinstance(owner, ABSTRACT):
             return self.rules.attribute(owner, name)
-        if isinstance(owner, np.ndarray) and name in ("T", "shape", "size", "ndim"):
-            return getattr(owner, name)
         if is_plain(owner) and not isinstance(owner, OpaqueValue) and not callable(self.plain(getattr, owner, name)):
             raise self.refusal(f"the attribute `{name}`", "write its value")
         return Function(name, owner=owner)
@@ -490,7 +470,7 @@ def _held(value: Any, values: bool = False, turned: bool = False) -> list[Any]:
     """The entries, keys or `values` of a container, `turned`: from the end; none of what is no container."""
     value = value.items if isinstance(value, KnownArray) else value
     held = list(value.values()) if values and isinstance(value, dict) else []
-    held = list(value) if not values and isinstance(value, list | dict | set) else held
+    held = list(value) if not values and isinstance(value, list | dict) else held
     return held[::-1] if turned else held
 
 
@@ -514,32 +494,24 @@ def signature_of(arguments: ast.arguments) -> inspect.Signature:
 
 
 def names_bound(function: ast.AST) -> Iterator[str]:
-    """The names that a function gives a value: not those of comprehensions and of functions inside it."""
+    """The names that a function gives a value: not those of comprehensions and lambdas inside it."""
     waiting = list(ast.iter_child_nodes(function))
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ast.FunctionDef):
-            yield node.name
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
-        if not isinstance(
-            node, ast.FunctionDef | ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-        ):
+        if not isinstance(node, ast.Lambda | ast.ListComp | ast.DictComp | ast.GeneratorExp):
             waiting += ast.iter_child_nodes(node)
 
 
 def names_given(function: ast.AST, modules: Collection[str]) -> Iterator[str]:
     """The names whose values may have another name, or a place in a container: parameters too."""
     yield from (part.arg for part in ast.walk(function) if isinstance(part, ast.arg))
-    inside = [part for part in ast.walk(function) if isinstance(part, ast.FunctionDef) and part is not function]
-    returns = {id(part) for each in inside for part in ast.walk(each) if isinstance(part, ast.Return)}
     for node in ast.walk(function):
         match node:
-            case ast.AugAssign() | ast.Subscript():
+            case ast.AugAssign() | ast.Subscript() | ast.Return():
                 continue
             case ast.Attribute(attr=name) if name not in GIVEN:
-                continue
-            case ast.Return() if id(node) not in returns:
                 continue
             case ast.Assign(value=value) | ast.AnnAssign(value=value) if is_new(value, modules):
                 continue
@@ -559,9 +531,10 @@ def is_new(node: ast.AST | None, modules: Collection[str]) -> bool:
 
 GIVEN = words("asarray ravel reshape atleast_1d")  # maybe the very array
 TOTAL = words(
-    "len range enumerate zip sum min max abs round int float bool str sorted reversed list tuple dict set "
-    "frozenset any all pow divmod isinstance ord chr slice"
+    "len range enumerate zip sum min max abs round int float bool str sorted reversed list tuple dict "
+    "any all pow divmod isinstance ord chr slice"
 )
+VALUES = words("int float bool dict numpy.float64 numpy.int64")  # types: of dtype=, in isinstance, dict.fromkeys
 LAZY = words("zip enumerate reversed items keys values")  # they read what they go over as they go
 GROWING = (operator.mul, operator.pow, operator.lshift)
 

@@ -69,17 +69,15 @@ OF_MATH = words(
     """
 )
 KNOWN: dict[str, tuple[Any, frozenset[str]]] = {"": (builtins, TOTAL), "numpy": (np, OF_NUMPY), "math": (math, OF_MATH)}
-ORDERLESS = words("len sorted min max set frozenset any all bool isinstance")  # of a set
 METHODS = words(  # of plain values
     """
-    append extend insert pop remove index count sort reverse copy clear items keys values get setdefault update
-    add discard union intersection
+    append extend remove index count copy items keys values get setdefault
     sum mean max min argmax argmin argsort cumsum clip round tolist astype reshape ravel flatten dot all any std var
     prod item nonzero lower upper strip split startswith endswith is_integer bit_length conjugate
     """
 )
-CHANGES = words("append extend insert pop add update setdefault reverse clear")  # in place, and followed
-IN_PLACE = CHANGES | words("remove sort discard fill put itemset partition popitem")
+CHANGES = words("append extend setdefault remove")  # in place, and followed
+IN_PLACE = CHANGES | words("insert pop popitem update reverse clear sort fill put itemset partition resize")
 SAME_ARRAY = words("asarray ravel atleast_1d reshape")  # of an array: itself, or a view of it
 TYPES = {"int": int, "float": float, "bool": bool, "numpy.float64": np.float64, "numpy.int64": np.int64}
 ANSWERS = "give a list of answers, or an adjacency of records"
@@ -118,24 +116,20 @@ class CallRules(NumberRules):
             return self.by_rule(short, args, kwargs)
         if any(isinstance(each, int) and abs(each) > 10**7 for each in args):
             raise run.refusal("a number this large", "give smaller parameters")
-        sets = [each for each in args if has_inside(each, set | frozenset)]
-        loose = kwargs or any(has_inside([*each], set | frozenset) for each in sets)  # not sorted by that alone
-        if sets and (short not in ORDERLESS or short == "sorted" and loose):
-            raise run.refusal("the order of a set, which is no one's", "use sorted(...) of it")
         return self.by_python(functools.reduce(getattr, short.split("."), home), args, kwargs)
 
     def along(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Arguments of numpy's functions, `axis` by its name; none of an array of one axis."""
         own = getattr(np, name, None)
         most = own.nin if isinstance(own, np.ufunc) else 3 if name in THREE else 2
-        if any(isinstance(each, dict | set) for each in args):
-            raise self.run.refusal("numpy's functions of a dictionary or set", "use a list of its values")
+        if any(isinstance(each, dict) for each in args):
+            raise self.run.refusal("numpy's functions of a dictionary", "use a list of its values")
         if len(args) > most or {"out", "where", "initial", "copy"} & set(kwargs):
             raise self.run.refusal(f"these arguments of `{name}`", "write `a = np.f(a)`, and no out or where")
         if name in ALONG and len(args) == 2:
             args, kwargs = args[:1], {"axis": args[1], **kwargs}
         entries = parts(args[0]) if args and isinstance(args[0], list | tuple | KnownArray) else ()
-        if any(isinstance(each, list | tuple | KnownArray | np.ndarray) for each in entries):
+        if any(isinstance(each, list | tuple | KnownArray) for each in entries):
             if not is_plain(list(entries)):
                 raise self.run.refusal("an array of several axes", "use one for each row")
         elif entries and kwargs.get("axis", 1) in (0, -1, None):
@@ -156,7 +150,15 @@ class CallRules(NumberRules):
         if has_inside([*unwrapped, *named.values()], OpaqueValue | Instance):
             raise self.run.refusal("a function or an object as an argument", "call it, or give its values")
         found = self.run.plain(function, *unwrapped, **named)
-        if isinstance(found, np.ndarray) and found.ndim == 1:
+        if isinstance(found, tuple) and has_inside(found, np.ndarray):
+            return tuple(map(self.as_known, found))
+        return self.as_known(found)
+
+    def as_known(self, found: Any) -> Any:
+        """What Python gave: arrays as `KnownArray`, iterators as lists."""
+        if isinstance(found, np.ndarray):
+            if found.ndim != 1:
+                raise self.run.refusal("an array of several axes, or of none", "use one for each row")
             return KnownArray(list(found), found.base is not None)  # a view is written to by two names
         return self.run.plain(list, found) if isinstance(found, Iterator | MappingView) else found
 
@@ -193,7 +195,7 @@ class CallRules(NumberRules):
         if name in IN_PLACE:
             self.run.check_alone(owner)
             both = isinstance(owner, Unlisted) and owner.same and self.single is None
-            if not both and (not isinstance(owner, list | dict | set) or name not in CHANGES and not is_plain(owner)):
+            if not both and (not isinstance(owner, list | dict) or name not in CHANGES):
                 raise self.run.refusal(f"`{name}` of this, in place", "make a new one, by sorted(...) say")
         if isinstance(owner, KnownArray | Vector):
             (owner, *args), kwargs = self.along(name, [owner, *args], kwargs)
@@ -201,7 +203,7 @@ class CallRules(NumberRules):
                 return self.same_array(owner, *args, **kwargs)
         if is_known(owner) and name not in METHODS:
             raise self.run.refusal(f"a call of the method `{name}`", "write what it does")
-        if isinstance(owner, list | dict | set):
+        if isinstance(owner, list | dict):
             return self.of_container(owner, name, args, kwargs)
         if is_known([owner, args, kwargs]) and name not in ("copy", "astype"):
             return self.by_python(self.run.plain(getattr, self.unwrapped(owner), name), args, kwargs)
@@ -213,19 +215,17 @@ class CallRules(NumberRules):
         return self.by_rule(name, [owner, *args], kwargs)
 
     def of_container(self, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """Methods of lists, dictionaries and sets, with whatever is in them."""
+        """Methods of lists and dictionaries, with whatever is in them."""
         several = any(isinstance(each, Rest | Own) for each in owner)  # more than are written out here
-        if name in ("copy", "update") and any(isinstance(each, Own) for part in (owner, *args) for each in parts(part)):
-            raise self.run.refusal("a copy of a dictionary by keys of the data", "count in one dictionary")
-        if name in ("get", "setdefault", "pop") and (several or args and not is_plain(args[0])):
+        if name == "copy" and isinstance(owner, dict):
+            raise self.run.refusal("a copy of a dictionary", "use one dictionary")
+        if name in ("get", "setdefault") and (several or args and not is_plain(args[0])):
             if isinstance(owner, list) or not args:
                 return self.refused(name)
             if not is_plain(args[0]) or not self.run.plain(owner.__contains__, args[0]):
                 return self.of_unknown_key(owner, name, *args)
-        if isinstance(owner, set) and (name == "pop" or not is_plain(args)):
-            raise self.run.refusal("any of a set, or values that are not known in it", "use a list")
-        if isinstance(owner, list) and name == "remove" and not is_plain(args):
-            if self.single is not None or len(args) != 1 or not is_same(self.look(args)):
+        if isinstance(owner, list) and name == "remove" and not (is_plain(args) and is_plain(owner)):
+            if not is_plain(owner) or self.single is not None or len(args) != 1 or not is_same(self.look(args)):
                 return self.refused(name)
             place = self.run.choose(len(owner) + 1)  # the first that is equal to it is any of them, or none
             if place == len(owner):
@@ -245,15 +245,15 @@ class CallRules(NumberRules):
         """owner.get(index, default), or setdefault, where it is not known which key that is."""
         self.check_keys(owner, index, "store" if name == "setdefault" else "")
         key = self.key(owner, index)
-        if is_plain(key) and not is_plain(index) and name != "pop":
+        if is_plain(key) and not is_plain(index):
             return owner.get(key, default) if name == "get" else owner.setdefault(key, default)
         usual = any(isinstance(each, Record) for each in (index, *parts(index)))  # of a record that both runs have
         users = isinstance(index, Record) and index.path in USER  # no other row has the user of one run alone
         own = any(isinstance(each, Own) and not (users and each is ME) for each in owner)  # it may be asked for
         others = [owner[each] for each in self.others(owner)] if usual else list(owner.values())
-        if name == "pop" or own or not is_same([index, *others, default]) or holds(others):
+        if own or not is_same([index, *others, default]) or holds(others):
             return self.refused(name)
-        if isinstance(default, list | dict | set | KnownArray) and self.run.names_of(default):
+        if isinstance(default, list | dict | KnownArray) and self.run.names_of(default):
             raise self.run.refusal("a default that has a name", "write it where it stands")
         if name == "setdefault":
             made = Unlisted()
@@ -294,7 +294,7 @@ class CallRules(NumberRules):
             case dict() if any(isinstance(each, Rest | Own) for each in value):
                 change = Fraction(sum(1 if each.second else -1 for each in value.values() if isinstance(each, Only)))
                 return PairedNumber(True, AT_LEAST_0, Span(change, change), True)
-            case KnownArray() | list() | dict() | tuple() | set():
+            case KnownArray() | list() | dict() | tuple():
                 if not any(isinstance(each, Rest) for each in parts(value)):
                     return len(value.items if isinstance(value, KnownArray) else value)
         return NotImplemented

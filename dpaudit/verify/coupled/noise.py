@@ -60,7 +60,7 @@ ARGUMENTS = {  # of numpy's Generator, in their order
     "random": ("size",),
     "uniform": ("low", "high", "size"),
 }
-FREE = words("integers randint binomial poisson permutation bytes choice random uniform")
+FREE = words("integers choice random uniform")
 
 
 class Rng(OpaqueValue):
@@ -151,11 +151,11 @@ class NoiseLedger:
         if name in FREE and self.single is not None:
             raise self.run.refusal(f"`{name}` of the generator for one record alone", "draw before the loop")
         if name in FREE and all(map(is_same, [*args, *kwargs.values()])):
-            whole = name in ("integers", "binomial") and len(args) < 3 and "size" not in kwargs
-            whole &= all(number_of(each) is not None for each in (*args, *kwargs.values()))  # one number
-            return PairedNumber(whole=True) if whole else UnknownValue()
-        cure = "use rng.permutation" if name == "shuffle" else "draw by public arguments"
-        raise self.run.refusal(f"`{name}` of the generator, in place or on what the runs do not share", cure)
+            if name != "integers":
+                return UnknownValue()
+            if len(args) < 3 and not kwargs and all(number_of(each) is not None for each in args):
+                return PairedNumber(whole=True)
+        raise self.run.refusal(f"`{name}` of the generator, so or of what the runs do not share", "draw one by one")
 
     def noise(self, law: str, known: dict[str, Any]) -> Any:
         """Fresh noise, one or many, and around a centre where one is given."""

@@ -13,8 +13,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from dpaudit.verify.coupled import arithmetic
 from dpaudit.verify.coupled.noise import terms_of
 from dpaudit.verify.coupled.operators import NAMED
@@ -48,7 +46,7 @@ from dpaudit.verify.coupled.values import (
     parts,
 )
 
-ARRAYS = KnownArray | Vector | np.ndarray
+ARRAYS = KnownArray | Vector
 OF_NUMBER: dict[str, Callable[[PairedNumber], PairedNumber]] = {
     "abs": arithmetic.absolute,
     "round": functools.partial(arithmetic.whole_steps, to_even=True),
@@ -175,7 +173,7 @@ class NumberRules(ValueRules):
                 raise self.run.refusal("np.where by data without noise", "decide by noisy or public values only")
             return self.join(pair[1], no)
 
-        if not isinstance(condition, Vector | KnownArray | np.ndarray):
+        if not isinstance(condition, ARRAYS):
             return NotImplemented
         return self.elementwise(chosen, self.elementwise(lambda truth, yes: (truth, yes), condition, one), two)
 

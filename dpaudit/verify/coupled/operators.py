@@ -288,8 +288,8 @@ class OperatorRules(NoiseLedger):
 
     def as_array(self, value: Any) -> Any:
         """Lists as arrays."""
-        if isinstance(value, np.ndarray) and value.ndim == 1 or isinstance(value, list | tuple):
-            if any(isinstance(each, list | tuple | KnownArray | np.ndarray) for each in value):
+        if isinstance(value, list | tuple):
+            if any(isinstance(each, list | tuple | KnownArray) for each in value):
                 raise self.run.refusal("an array of several axes", "use one for each row")
             if any(isinstance(each, Rest) for each in value):
                 return UnknownValue(is_same(self.look(value)))
@@ -302,7 +302,7 @@ class OperatorRules(NoiseLedger):
         """What meets every entry of an array: noise would be one for all."""
         if isinstance(value, FreshNoise | Noisy):
             return self.look(value)
-        if isinstance(value, NormedVector | Keyed | Vector | dict | set):
+        if isinstance(value, NormedVector | Keyed | Vector | dict):
             raise self.run.refusal("an array with a vector of the data", "clip it by its norm, give noise its scale=")
         return value
 
@@ -396,7 +396,7 @@ class OperatorRules(NoiseLedger):
         if isinstance(op, ast.In | ast.NotIn):
             found = self.inside(left, right)
             return found if isinstance(found, PairedTruth) or isinstance(op, ast.In) else not found
-        arrays = (KnownArray, Vector, np.ndarray)
+        arrays = (KnownArray, Vector)
         sums = right.items if isinstance(right, KnownArray) else [right]
         if isinstance(op, ast.Lt | ast.LtE) and sums and all(self.of_the_first(left, each) for each in sums):
             return KnownArray([PairedTruth() for _ in sums]) if isinstance(right, KnownArray) else PairedTruth()
@@ -494,7 +494,7 @@ class OperatorRules(NoiseLedger):
         if own and not isinstance(value, Own):
             raise self.run.refusal("whether the data have this key", "compare records with it")
         found: Any = False
-        held = isinstance(container, list | tuple | set | dict)
+        held = isinstance(container, list | tuple | dict)
         for each in [*container] if held else self.run.known_items(container):
             one = self.run.compared(ast.Eq(), value, each)
             if isinstance(one, PairedTruth):

@@ -10,11 +10,10 @@ from dpaudit.verify.coupled.ways import NotShown
 ITERATORS = frozenset({"zip", "enumerate", "reversed"})
 FOLLOWED = (
     *(ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.If, ast.For, ast.While, ast.Return, ast.Break),
-    *(ast.Continue, ast.Raise, ast.Assert, ast.FunctionDef, ast.Pass),
+    *(ast.Continue, ast.Raise, ast.Assert, ast.Pass),
 )
-RUN = (ast.Call, ast.NamedExpr, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 VIEWS = frozenset({"items", "keys", "values"})
-AT_ONCE = words("sum min max any all list tuple sorted set frozenset dict len zip enumerate reversed fsum")
+AT_ONCE = words("sum min max any all list tuple sorted dict len zip enumerate reversed fsum")
 
 
 def check_followed(function: ast.AST) -> None:
@@ -27,17 +26,22 @@ def check_followed(function: ast.AST) -> None:
 def _found(function: ast.AST, above: dict[int, ast.AST]) -> Iterator[tuple[ast.AST, str, str]]:
     own = {part.arg for part in ast.walk(function) if isinstance(part, ast.arg)}
     own |= {part.id for part in ast.walk(function) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
-    own |= {part.name for part in ast.walk(function) if isinstance(part, ast.FunctionDef)}
     for node in ast.walk(function):
         match node:
             case ast.Yield() | ast.YieldFrom() | ast.Await():
                 yield node, "a generator function", "return a list"
-            case ast.stmt() if type(node) not in FOLLOWED and node is not function:
+            case ast.FunctionDef() if node is not function and not isinstance(above[id(node)], ast.ClassDef):
+                yield node, "a function inside a function", "write it outside, with parameters for what it uses"
+            case ast.stmt() if not isinstance(node, (*FOLLOWED, ast.FunctionDef)) and node is not function:
                 yield node, f"`{ast.unparse(node).splitlines()[0]}`", "write the mechanism without it"
-            case ast.FunctionDef(args=arguments, returns=returns) if node is not function:
-                said = [returns, *(each.annotation for each in ast.walk(arguments) if isinstance(each, ast.arg))]
-                if any(isinstance(part, RUN) for each in said if each is not None for part in ast.walk(each)):
-                    yield node, "an annotation that does something", "leave it out"
+            case ast.Lambda() if not isinstance(above[id(node)], ast.keyword):
+                yield node, "a lambda that is kept", "write it where it is the key= of a call, or a function outside"
+            case ast.For(orelse=[_, *_]) | ast.While(orelse=[_, *_]):
+                yield node, "else of a loop", "write it after the loop"
+            case ast.Starred():
+                yield node, "a starred expression", "name each part"
+            case ast.Set() | ast.SetComp() | ast.Name(id="set" | "frozenset"):
+                yield node, "a set", "use a list"
             case ast.arguments(defaults=defaults, kw_defaults=more):
                 for default in (*defaults, *more):
                     if default is not None and not _is_fixed(default):
@@ -82,8 +86,6 @@ def _is_consumed(node: ast.AST, around: ast.AST) -> bool:
             return name in AT_ONCE and not (isinstance(node, ast.GeneratorExp) and name in ITERATORS)
         case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[value]):
             return value is node and not isinstance(node, ast.GeneratorExp)
-        case ast.Starred():
-            return True
     return False
 
 

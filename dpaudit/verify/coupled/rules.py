@@ -122,7 +122,7 @@ class ValueRules(OperatorRules):
         if isinstance(owner, dict) and isinstance(index, Rest) and index in owner:
             return owner[index]
         if isinstance(owner, list | tuple) and isinstance(index, PairedNumber):
-            kept = any(isinstance(each, list | dict | set | KnownArray | tuple) for each in owner)
+            kept = any(isinstance(each, list | dict | KnownArray | tuple) for each in owner)
             if index.same and self.single is None and is_same(owner) and not kept:
                 return UnknownValue() if not owner else functools.reduce(self.join, owner)
             return owner[self.one_of(index, len(owner))]
@@ -375,10 +375,6 @@ class ValueRules(OperatorRules):
                 name: self._joined(one.get(name, MISSING), two.get(name, MISSING), seen, frame)
                 for name in {**one, **two}
             }
-        if isinstance(one, set):
-            if listed(one) == listed(two):
-                return one
-            raise self.run.refusal("a set that is not the same on every way", "use a list")
         if len(one) == len(two) and not any(isinstance(each, Rest) for each in (*one, *two)):
             return [self._joined(a, b, seen, False) for a, b in zip(one, two, strict=True)]
         if isinstance(container, KnownArray) or not is_same(self.look([*one, *two])):
@@ -435,13 +431,13 @@ class ValueRules(OperatorRules):
         alike = alike or self.alike
         for key, (_, held) in before.items():
             now = after.get(key, (None, None))[1]
-            named = isinstance(held, dict | set) and "(locals)" not in held
+            named = isinstance(held, dict) and "(locals)" not in held
             if now is None or named and listed(held) != listed(now):
                 return False
             if isinstance(held, dict):
                 if not all(name in now and alike(held[name], now[name]) for name in held):
                     return False
-            elif not named and len(held) != len(now) or not all(map(alike, held, now)):
+            elif len(held) != len(now) or not all(map(alike, held, now)):
                 return False
         return True
 
@@ -451,8 +447,8 @@ class ValueRules(OperatorRules):
 
 
 def listed(held: Any) -> list[str]:
-    """The keys of a dictionary as they come, or what is in a set, as Python tells them apart: 1 and 1.0 are two."""
-    return sorted(map(repr, held)) if isinstance(held, set) else [*map(repr, held)]
+    """The keys of a dictionary as they come, as Python tells them apart: 1 and 1.0 are two."""
+    return [*map(repr, held)]
 
 
 def known_of(value: Any) -> Any:
@@ -472,6 +468,4 @@ def known_of(value: Any) -> Any:
             return {key: known_of(each) for key, each in value.items()}
         case KnownArray():
             return KnownArray, known_of(value.items)
-        case np.ndarray():
-            return known_of(value.tolist())
     return (UnknownValue, value.same) if type(value) is UnknownValue else (type(value), value)

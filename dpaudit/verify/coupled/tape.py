@@ -55,12 +55,10 @@ class DrawTape(Rng):
         if law == "integers":
             low, high = (0, args[0]) if len(args) == 1 else args[:2]
             return self.numbers.randrange(low, high)
-        if law in ("choice", "permutation"):
-            items = list(range(args[0])) if isinstance(args[0], int) else list(getattr(args[0], "items", args[0]))
-            if law == "choice":
-                return self.numbers.choice(items)
-            self.numbers.shuffle(items)
-            return self.array(items)
+        if law == "choice":
+            return self.numbers.choice(
+                range(args[0]) if isinstance(args[0], int) else getattr(args[0], "items", args[0])
+            )
         if law not in ARGUMENTS:
             raise AttributeError(law)
         given = dict(zip(ARGUMENTS[law], args, strict=False)) | dict(kwargs)
@@ -74,7 +72,7 @@ class DrawTape(Rng):
         return noise if isinstance(centre, int) and centre == 0 else centre + noise
 
     def __getattr__(self, law: str) -> Callable[..., Any]:
-        if law not in ARGUMENTS and law not in ("integers", "choice", "permutation"):
+        if law not in ARGUMENTS and law not in ("integers", "choice"):
             raise AttributeError(law)
         return lambda *args, **kwargs: self.draw(law, list(args), kwargs)
 

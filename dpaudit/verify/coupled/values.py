@@ -439,7 +439,7 @@ def number_of(value: Any) -> PairedNumber | None:
 def parts(value: Any) -> Iterable[Any]:
     """The values inside a container."""
     match value:
-        case list() | tuple() | set() | frozenset():
+        case list() | tuple():
             return value
         case dict():
             return [*value.keys(), *value.values()]
@@ -474,7 +474,7 @@ def copied(value: Any, records: dict[int, Any] | None = None) -> Any:
 
 def holds(value: Any) -> bool:
     """Whether there is a container inside that can be changed."""
-    return any(isinstance(each, list | dict | set | KnownArray) or holds(each) for each in parts(value))
+    return any(isinstance(each, list | dict | KnownArray) or holds(each) for each in parts(value))
 
 
 def has_inside(value: Any, kinds: Any) -> bool:
@@ -484,7 +484,7 @@ def has_inside(value: Any, kinds: Any) -> bool:
 
 def unchanged(one: Any, two: Any) -> bool:
     """Whether two values are the very same, or two that Python tells apart in nothing."""
-    plain = type(one) is type(two) and isinstance(one, int | float | str | bool | frozenset | np.generic)
+    plain = type(one) is type(two) and isinstance(one, int | float | str | bool | np.generic)
     return one is two or plain and bool(one == two) and repr(one) == repr(two)
 
 

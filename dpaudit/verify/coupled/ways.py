@@ -11,7 +11,6 @@ from typing import Any
 
 from dpaudit.errors import DpAuditError
 from dpaudit.verify.coupled.values import (
-    Function,
     Instance,
     KnownArray,
     Only,
@@ -151,9 +150,7 @@ class Ways:
         waiting: list[Any] = [*self.frames, self.constants, self.rules.facts]
         while waiting:
             value = waiting.pop()
-            if isinstance(value, Function):
-                waiting += [value.frame, value.owner]
-            if id(value) in found or not isinstance(value, list | dict | tuple | set | KnownArray | Only | Instance):
+            if id(value) in found or not isinstance(value, list | dict | tuple | KnownArray | Only | Instance):
                 continue
             if not isinstance(value, tuple | Only | Instance):
                 found[id(value)] = value, copy.copy(value.items if isinstance(value, KnownArray) else value)

@@ -135,8 +135,6 @@ class LoopRules(CallRules):
         """An entry that changes, where it is not known whether it is there."""
         if isinstance(value, PairedNumber):
             return replace(value, moved=value.moved | STILL, less=None)
-        if isinstance(value, tuple):
-            return tuple(map(self.perhaps, value))
         if not is_same(value):
             raise self.run.refusal("a record that is selected by its place", "select what is made of the records")
         return value

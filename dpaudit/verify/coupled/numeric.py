@@ -67,7 +67,7 @@ ALIKE = {  # names of one rule
     "float64": "float",
     "int64": "int",
     "tolist": "list",
-    **dict.fromkeys(("copy", "ravel", "flatten", "atleast_1d", "asarray"), "array"),
+    **dict.fromkeys(("copy", "ravel", "asarray"), "array"),
 }
 VARIANTS: dict[str, tuple[str, Any]] = {  # a rule, and its first argument
     "max": ("most", max),

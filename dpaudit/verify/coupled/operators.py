@@ -418,7 +418,7 @@ class OperatorRules(NoiseLedger):
         left, right = self.look(left), self.look(right)
         self.check_kind(left, right)
         one, two = self.number(left), self.number(right)
-        if one is not None and two is not None and not isinstance(op, ast.Is | ast.IsNot):
+        if one is not None and two is not None:
             return self.decided(arithmetic.compare(op, one, two))
         return self.decided(PairedTruth(is_same(left) and is_same(right)))
 
@@ -466,8 +466,6 @@ class OperatorRules(NoiseLedger):
             if value not in place.value:
                 raise Split(record.path, value)
             return isinstance(op, ast.NotEq)
-        if isinstance(op, ast.Is | ast.IsNot):
-            return isinstance(op, ast.IsNot)
         if not is_number(value):
             raise self.run.refusal("an order of records that are no numbers", "compare them by ==")
         value = Fraction(float(value))  # type: ignore[arg-type]

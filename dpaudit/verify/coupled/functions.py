@@ -43,6 +43,7 @@ from dpaudit.verify.coupled.values import (
     UnknownValue,
     Unlisted,
     Vector,
+    form_of,
     has_inside,
     holds,
     is_known,
@@ -69,6 +70,7 @@ OF_MATH = words(
     """
 )
 KNOWN: dict[str, tuple[Any, frozenset[str]]] = {"": (builtins, TOTAL), "numpy": (np, OF_NUMPY), "math": (math, OF_MATH)}
+NUMBERS = words("int float round pow divmod")  # functions of one number alone
 ORDERLESS = words("len sorted min max set frozenset any all bool isinstance")  # of a set
 METHODS = words(  # of plain values
     """
@@ -113,6 +115,9 @@ class CallRules(NumberRules):
             args, kwargs = self.along(short, args, kwargs)
             if short in SAME_ARRAY and isinstance(args[0], KnownArray):
                 return self.same_array(*args, **kwargs)
+        numbers = module == "math" and short != "fsum" or short in NUMBERS or short in ("max", "min") and len(args) > 1
+        if numbers and any(form_of(each) != "other" for each in args):  # an array of one entry may be one
+            raise run.refusal(f"Python's `{short}` of an array", "use numpy's")
         own = any(isinstance(each, Function) and each.node is not None for each in (*args, *kwargs.values()))
         if own or not is_known(args) or not is_known(kwargs):
             return self.by_rule(short, args, kwargs)
@@ -317,7 +322,7 @@ class CallRules(NumberRules):
         found = self.run.items(value)
         if isinstance(found, list):
             return [(start + place, each) for place, each in enumerate(found)]
-        if not isinstance(found, Vector):
+        if not isinstance(found, Vector) or not isinstance(start, int) or start < 0:
             return NotImplemented
         indices = self.places(found.axis)
         if start != 0:

@@ -149,7 +149,7 @@ class LoopRules(CallRules):
     def appended(self, node: ast.For, items: Vector) -> bool:
         """Whether a loop only appends one value a turn to a new list: that is a comprehension."""
         seen, run = seen_in(node, APPENDED), self.run
-        if seen is None or seen["v_"] in names_in(seen["MADE"]) or run.frame.get(seen["v_"]) != []:
+        if seen is None or seen["v_"] in names_in(seen["MADE"], node.target) or run.frame.get(seen["v_"]) != []:
             return False
         if run.names_of(run.frame[seen["v_"]]) != 1:
             return False

@@ -161,7 +161,7 @@ class TreeExecutor(Expressions):
             return before
         after = self.binary(op, before, more)
         if isinstance(before, KnownArray) and not before.shared and isinstance(after, KnownArray):
-            before.items[:] = after.items
+            before.items[:] = [self.rules.fitting(before, each) for each in after.items]
             return before
         if isinstance(before, KnownArray) and not before.shared and isinstance(after, UnknownValue):
             before.items[:] = [UnknownValue(False)] * len(before.items)  # another name of it would have changed too

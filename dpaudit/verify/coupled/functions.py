@@ -43,6 +43,7 @@ from dpaudit.verify.coupled.values import (
     UnknownValue,
     Unlisted,
     Vector,
+    form_of,
     has_inside,
     holds,
     is_known,
@@ -69,6 +70,7 @@ OF_MATH = words(
     """
 )
 KNOWN: dict[str, tuple[Any, frozenset[str]]] = {"": (builtins, TOTAL), "numpy": (np, OF_NUMPY), "math": (math, OF_MATH)}
+NUMBERS = words("int float round pow divmod")  # functions of one number alone
 METHODS = words(  # of plain values
     """
     append extend remove index count copy items keys values get setdefault
@@ -111,6 +113,9 @@ class CallRules(NumberRules):
             args, kwargs = self.along(short, args, kwargs)
             if short in SAME_ARRAY and isinstance(args[0], KnownArray):
                 return self.same_array(*args, **kwargs)
+        numbers = module == "math" and short != "fsum" or short in NUMBERS or short in ("max", "min") and len(args) > 1
+        if numbers and any(form_of(each) != "other" for each in args):  # an array of one entry may be one
+            raise run.refusal(f"Python's `{short}` of an array", "use numpy's")
         own = any(isinstance(each, Function) and each.node is not None for each in (*args, *kwargs.values()))
         if own or not is_known(args) or not is_known(kwargs):
             return self.by_rule(short, args, kwargs)

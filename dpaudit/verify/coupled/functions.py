@@ -47,6 +47,7 @@ from dpaudit.verify.coupled.values import (
     has_inside,
     holds,
     is_known,
+    is_number,
     is_plain,
     is_same,
     parts,
@@ -144,6 +145,8 @@ class CallRules(NumberRules):
     def same_array(array: KnownArray, dtype: Any = None, **more: Any) -> KnownArray:
         """The array, or a view of it: by its other name it is written to as well."""
         array.shared = True
+        if dtype == Function("float") and not more:
+            return KnownArray([np.float64(each) if is_number(each) else each for each in array.items], True, "f")
         return KnownArray(list(array.items), True, "O" if more or dtype is not None else None)
 
     def by_python(self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -22,7 +22,6 @@ from dpaudit.verify.coupled.spent import Spending
 from dpaudit.verify.coupled.values import (
     ALL,
     AT_LEAST_0,
-    STILL,
     FreshNoise,
     KnownArray,
     Noisy,
@@ -337,7 +336,7 @@ class NoiseLedger:
         assert number is not None
         laws = {drawn.law for _, drawn in terms}
         whole = number.whole and laws == {"geometric"} and all(f.denominator == 1 for f, _ in terms)
-        if number.moved != STILL and not paid:
+        if not number.same and not paid:
             self.charge(number, terms, whole)
         one_sided = len(terms) == 1 and terms[0][0] > 0
         span = number.span + SPANS.get(terms[0][1].law, ALL) * Span(terms[0][0], terms[0][0]) if one_sided else ALL

@@ -15,7 +15,7 @@ from typing import Any
 
 from dpaudit.verify.coupled import arithmetic
 from dpaudit.verify.coupled.noise import terms_of
-from dpaudit.verify.coupled.operators import NAMED, overflows
+from dpaudit.verify.coupled.operators import NAMED
 from dpaudit.verify.coupled.rules import ValueRules
 from dpaudit.verify.coupled.templates import seen_in
 from dpaudit.verify.coupled.values import (
@@ -125,8 +125,6 @@ class NumberRules(ValueRules):
             if number.span.high > 700 and not (number.same and self.single is None):
                 raise self.run.refusal("exp of what may overflow", "subtract the largest first")
             return replace(arithmetic.monotone(number, math.exp), log=number)
-        if self.single is not None and name not in ("abs", "square") and overflows(value, number):
-            raise self.run.refusal("data without bounds, which may overflow on one dataset", "clip them first")
         found = OF_NUMBER[name](number)
         return replace(found, size_of=value) if name == "abs" and isinstance(value, Record) else found
 

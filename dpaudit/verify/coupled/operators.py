@@ -61,11 +61,6 @@ class Split(Exception):
         self.path, self.value = path, value
 
 
-def overflows(value: Any, number: PairedNumber) -> bool:
-    """Whether a number may be infinite as a double: one without bounds that is no datum itself."""
-    return math.isinf(number.span.width) and not isinstance(value, Record) and number.start is None
-
-
 class OperatorRules(NoiseLedger):
     """What Python does with numbers, vectors and truth values that are unknown."""
 
@@ -143,7 +138,11 @@ class OperatorRules(NoiseLedger):
             )
             if "array" not in forms and not fails:
                 raise self.run.refusal("an operation on a list", "make it an array, by np.array(...)")
-            return self.elementwise(lambda one, two: self.run.binary(op, one, two), left, right)
+            found = self.elementwise(lambda one, two: self.run.binary(op, one, two), left, right)
+            doubles = any(isinstance(each, float) or getattr(each, "kind", "") == "f" for each in (left, right))
+            if isinstance(found, KnownArray) and found.kind == "" and (doubles or isinstance(op, ast.Div)):
+                found.kind = "f"
+            return found
         left, right = self.look(left), self.look(right)
         if isinstance(left, NormedVector) or isinstance(right, NormedVector):
             return self.of_block(op, left, right)
@@ -153,14 +152,14 @@ class OperatorRules(NoiseLedger):
         large = any(is_number(each) and abs(each) > LARGEST for each in (left, right))
         if large and isinstance(op, ast.Add | ast.Sub | ast.Mult):
             raise self.run.refusal("a large number beside data or noise, which rounding may hide", "use smaller ones")
+        if isinstance(op, ast.Mult) and left is right and one is not None:
+            return arithmetic.power(one, 2)
         if one is None or two is None:
             if is_same(left) and is_same(right) and self.single is None:
                 return UnknownValue()
             raise self.run.refusal("arithmetic with what no rule bounds", "clip a number, and a vector by its norm")
         if self.single is not None and self.may_fail(op, left, right, one, two):
             raise self.run.refusal("data without bounds, which may overflow on one dataset", "clip them first")
-        if isinstance(op, ast.Mult) and left is right:
-            return arithmetic.power(one, 2)
         scaled = self.of_lengths(op, one, two)
         if scaled is not None:
             return scaled
@@ -176,10 +175,8 @@ class OperatorRules(NoiseLedger):
         """Whether doubles may raise, or be no number, where real ones are not: of inf - inf, of x ** 2."""
         if isinstance(op, ast.Pow) or math.isinf(two.span.width) and isinstance(op, ast.Div):
             return math.isinf(one.span.width)
-        far = [overflows(*each) for each in ((left, one), (right, two))]
-        if isinstance(op, ast.Mult):
-            return any(out and each.span.low <= 0 <= each.span.high for out, each in zip(far, (two, one), strict=True))
-        return all(far) if isinstance(op, ast.Add | ast.Sub) else far[0] and isinstance(op, ast.FloorDiv)
+        raw = isinstance(left, Record) or isinstance(right, Record) or one.start is not None or two.start is not None
+        return isinstance(op, ast.Sub) and not raw and math.isinf(one.span.width) and math.isinf(two.span.width)
 
     def of_lengths(self, op: ast.operator, one: PairedNumber, two: PairedNumber) -> PairedNumber | None:
         """What a public number of records multiplies or divides; None where it does not."""

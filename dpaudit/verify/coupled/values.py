@@ -331,6 +331,15 @@ class KnownArray:
             elif not all(isinstance(each, bool | np.bool_ | PairedTruth) for each in self.items):
                 to = np.float64 if self.kind == "f" else number_of  # what type numpy makes of it is not known
                 self.items = [to(each) if is_number(each) else each for each in self.items]
+            if self.kind in ("", "O") and not all(map(_of_one_type, self.items)):
+                self.items = [  # what is public may be 1 or 1.0
+                    each
+                    if isinstance(each, Record) or isinstance(each, PairedNumber) and not each.same
+                    else UnknownValue(False)
+                    if number_of(each) is None
+                    else PairedNumber(False)
+                    for each in self.items
+                ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -390,8 +399,14 @@ def _kind(value: Any) -> str:
         laws = {drawn.law if drawn.axis is None else "" for drawn in draws}
         return "O" if "" in laws else "" if laws <= {"geometric"} else "f"
     if isinstance(value, PairedNumber) or type(value) is UnknownValue:
-        return ""
+        return "" if getattr(value, "log", None) is None else "f"
     return "f" if isinstance(value, float) else "i" if isinstance(value, int) and not isinstance(value, bool) else "O"
+
+
+def _of_one_type(value: Any) -> bool:
+    """Whether a value is of the same type of number in both runs."""
+    base = value.base if isinstance(value, Noisy) else value
+    return isinstance(base, FreshNoise | PairedTruth | Record) or is_same(base) or getattr(base, "whole", False)
 
 
 ABSTRACT = (UnknownValue, FreshNoise, Noisy, KnownArray, Order)

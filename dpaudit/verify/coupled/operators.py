@@ -158,7 +158,8 @@ class OperatorRules(NoiseLedger):
             if is_same(left) and is_same(right) and self.single is None:
                 return UnknownValue()
             raise self.run.refusal("arithmetic with what no rule bounds", "clip a number, and a vector by its norm")
-        if self.single is not None and self.may_fail(op, left, right, one, two):
+        fails = isinstance(op, ast.Pow) or math.isinf(two.span.width) and isinstance(op, ast.Div)
+        if self.single is not None and fails and math.isinf(one.span.width):  # of inf / inf, of x ** 2
             raise self.run.refusal("data without bounds, which may overflow on one dataset", "clip them first")
         scaled = self.of_lengths(op, one, two)
         if scaled is not None:
@@ -169,14 +170,6 @@ class OperatorRules(NoiseLedger):
             weights = isinstance(op, ast.Add) and theirs and (ours or is_number(left) and left == 0)
             return replace(found, summed=(*ours, *theirs)) if weights else found
         return self.quotient(op, one, two)
-
-    @staticmethod
-    def may_fail(op: ast.operator, left: Any, right: Any, one: PairedNumber, two: PairedNumber) -> bool:
-        """Whether doubles may raise, or be no number, where real ones are not: of inf - inf, of x ** 2."""
-        if isinstance(op, ast.Pow) or math.isinf(two.span.width) and isinstance(op, ast.Div):
-            return math.isinf(one.span.width)
-        raw = isinstance(left, Record) or isinstance(right, Record) or one.start is not None or two.start is not None
-        return isinstance(op, ast.Sub) and not raw and math.isinf(one.span.width) and math.isinf(two.span.width)
 
     def of_lengths(self, op: ast.operator, one: PairedNumber, two: PairedNumber) -> PairedNumber | None:
         """What a public number of records multiplies or divides; None where it does not."""

@@ -332,14 +332,7 @@ class KnownArray:
                 to = np.float64 if self.kind == "f" else number_of  # what type numpy makes of it is not known
                 self.items = [to(each) if is_number(each) else each for each in self.items]
             if self.kind in ("", "O") and not all(map(_of_one_type, self.items)):
-                self.items = [  # what is public may be 1 or 1.0
-                    each
-                    if isinstance(each, Record) or isinstance(each, PairedNumber) and not each.same
-                    else UnknownValue(False)
-                    if number_of(each) is None
-                    else PairedNumber(False)
-                    for each in self.items
-                ]
+                self.items = [*map(_of_either_type, self.items)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,6 +400,13 @@ def _of_one_type(value: Any) -> bool:
     """Whether a value is of the same type of number in both runs."""
     base = value.base if isinstance(value, Noisy) else value
     return isinstance(base, FreshNoise | PairedTruth | Record) or is_same(base) or getattr(base, "whole", False)
+
+
+def _of_either_type(value: Any) -> Any:
+    """A value in an array of whole numbers in one run, of doubles in the other: a public one may be 1 or 1.0."""
+    if isinstance(value, Record) or getattr(value, "moved", STILL) != STILL:
+        return value
+    return UnknownValue(False) if number_of(value) is None else PairedNumber(False)
 
 
 ABSTRACT = (UnknownValue, FreshNoise, Noisy, KnownArray, Order)

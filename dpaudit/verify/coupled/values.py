@@ -399,7 +399,7 @@ def _kind(value: Any) -> str:
 def _of_one_type(value: Any) -> bool:
     """Whether a value is of the same type of number in both runs."""
     base = value.base if isinstance(value, Noisy) else value
-    return isinstance(base, FreshNoise | PairedTruth | Record) or is_same(base) or getattr(base, "whole", False)
+    return isinstance(base, FreshNoise | PairedTruth | Record | tuple) or is_same(base) or getattr(base, "whole", False)
 
 
 def _of_either_type(value: Any) -> Any:

@@ -154,7 +154,8 @@ class OperatorRules(NoiseLedger):
         if large and isinstance(op, ast.Add | ast.Sub | ast.Mult):
             raise self.run.refusal("a large number beside data or noise, which rounding may hide", "use smaller ones")
         if one is None or two is None:
-            if is_same(left) and is_same(right) and self.single is None:
+            listed = isinstance(left, list | tuple | dict) or isinstance(right, list | tuple | dict)
+            if not listed and is_same(left) and is_same(right) and self.single is None:
                 return UnknownValue()
             raise self.run.refusal("arithmetic with what no rule bounds", "clip a number, and a vector by its norm")
         if self.single is not None and self.may_fail(op, left, right, one, two):

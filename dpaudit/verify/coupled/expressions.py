@@ -524,7 +524,7 @@ def is_new(node: ast.AST | None, modules: Collection[str]) -> bool:
 GIVEN = words("asarray ravel")  # maybe the very array
 TOTAL = words(
     "len range enumerate zip sum min max abs round int float bool str sorted reversed list tuple dict "
-    "any all pow divmod isinstance ord chr slice"
+    "any all pow divmod isinstance ord chr"
 )
 VALUES = words("int float bool dict numpy.float64 numpy.int64")  # types: of dtype=, in isinstance, dict.fromkeys
 LAZY = words("zip enumerate reversed items keys values")  # they read what they go over as they go

@@ -59,7 +59,7 @@ ALONG = words("sum mean max min amax amin prod any all argmax argmin cumsum std 
 THREE = words("arange linspace full where clip histogram bincount")  # arguments; of others the third may be out
 OF_NUMPY = ALONG | words(
     """
-    array asarray copy zeros ones full arange linspace zeros_like ones_like concatenate ravel
+    array asarray copy zeros ones full arange linspace zeros_like ones_like ravel
     abs absolute sign clip minimum maximum round around rint floor ceil trunc exp expm1 log log1p log2 log10 sqrt square
     power tanh isfinite isnan where count_nonzero histogram bincount
     dot linalg.norm float64 int64

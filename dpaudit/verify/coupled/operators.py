@@ -155,7 +155,8 @@ class OperatorRules(NoiseLedger):
         if isinstance(op, ast.Mult) and left is right and one is not None:
             return arithmetic.power(one, 2)
         if one is None or two is None:
-            if is_same(left) and is_same(right) and self.single is None:
+            listed = isinstance(left, list | tuple | dict) or isinstance(right, list | tuple | dict)
+            if not listed and is_same(left) and is_same(right) and self.single is None:
                 return UnknownValue()
             raise self.run.refusal("arithmetic with what no rule bounds", "clip a number, and a vector by its norm")
         fails = isinstance(op, ast.Pow) or math.isinf(two.span.width) and isinstance(op, ast.Div)

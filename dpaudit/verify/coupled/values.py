@@ -134,7 +134,7 @@ class PairedNumber(UnknownValue):
     `along` the axis of a vector that they are the entries of.
     `axis`: it is the number n of entries in step with it; `count`: the axis, a power of its n, and the number that the
     power is multiplied by. `size_of`: it is the size of this part of a record. `entry_of`: the vector that it is an
-    entry of; `top`: no entry of this vector, or none of these numbers, is larger.
+    entry of, or what it has the value of; `top`: no entry of this vector, or none of these numbers, is larger.
     """
 
     span: Span = ALL
@@ -406,7 +406,8 @@ def _of_either_type(value: Any) -> Any:
     """A value in an array of whole numbers in one run, of doubles in the other: a public one may be 1 or 1.0."""
     if isinstance(value, Record) or getattr(value, "moved", STILL) != STILL:
         return value
-    return UnknownValue(False) if number_of(value) is None else PairedNumber(False)
+    of = getattr(value, "entry_of", None) or value
+    return UnknownValue(False) if number_of(value) is None else PairedNumber(False, entry_of=of)
 
 
 ABSTRACT = (UnknownValue, FreshNoise, Noisy, KnownArray, Order)

@@ -87,7 +87,7 @@ BUDGET = {
     "search": 4_070,
     "scores": 3_150,
     "auditing": 4_270,
-    "verify": 20_370,
+    "verify": 20_420,
     "report": 3_230,
     "ledger": 2_130,
     "catalogue": 11_340,

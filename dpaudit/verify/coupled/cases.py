@@ -13,7 +13,7 @@ import ast
 import functools
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -145,6 +145,21 @@ class LoopRules(CallRules):
             if isinstance(each, list | dict | KnownArray):
                 self.standing[id(each)] = each
             self.stand(each)
+
+    def of_any(self, generator: ast.comprehension, items: UnknownValue, element: Callable[[], Any]) -> Any:
+        """A comprehension over entries of which nothing is known."""
+        run, before = self.run, self.run.contents()
+
+        def made() -> Any:
+            run.assign(generator.target, UnknownValue(items.same))
+            for test in generator.ifs:
+                run.truth(run.value(test))
+            return self.look(element())
+
+        found = self.many(made)
+        if not self.untouched_contents(before, run.contents()) or not is_same(found) or not items.same:
+            raise run.refusal("a comprehension over what is not known", "write it over public or noisy values")
+        return UnknownValue()
 
     def appended(self, node: ast.For, items: Vector) -> bool:
         """Whether a loop only appends one value a turn to a new list: that is a comprehension."""

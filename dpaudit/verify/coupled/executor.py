@@ -23,6 +23,7 @@ from dpaudit.verify.coupled.values import (
     PairedTruth,
     Record,
     Replaced,
+    Rest,
     UnknownValue,
     UserRows,
     Vector,
@@ -184,6 +185,8 @@ class TreeExecutor(Expressions):
         self.check_alone(owner)
         if isinstance(owner, list) and isinstance(index, bool | np.bool_):
             raise self.refusal("a truth value as a place", "use int(...)")
+        if isinstance(owner, list) and any(isinstance(each, Rest) for each in owner):
+            raise self.refusal("an entry of a list whose length noise decides", "append to it, or make a new one")
         if isinstance(owner, list | dict) and is_plain(index):
             try:
                 owner[index] = value

@@ -52,6 +52,7 @@ BINARY = table(
     "Add add Sub sub Mult mul Div truediv FloorDiv floordiv Mod mod MatMult matmul Pow pow "
     "BitAnd and_ LShift lshift RShift rshift"
 )
+UNARY = table("USub neg UAdd pos")
 ORDERS = table("Lt lt LtE le Gt gt GtE ge Eq eq NotEq ne Is is_ IsNot is_not") | {
     ast.In: lambda left, right: left in right,
     ast.NotIn: lambda left, right: left not in right,
@@ -114,7 +115,7 @@ class Expressions(Ways):
         """Whether a value counts as true: known, or a `Truth` that both runs share."""
         if isinstance(value, OpaqueValue):
             raise self.refusal("a function as a truth value", "call it")
-        if isinstance(value, dict) and any(isinstance(each, Rest | Own) for each in value):
+        if isinstance(value, list | dict) and any(isinstance(each, Rest | Own) for each in value):
             raise self.refusal("the truth of what has an unknown number of entries", "ask for its length")
         if not isinstance(value, ABSTRACT):
             return self.plain(bool, value)
@@ -140,9 +141,9 @@ class Expressions(Ways):
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 condition = self.truth(self.value(operand))
                 return PairedTruth(condition.same) if isinstance(condition, PairedTruth) else not condition
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd() as op, operand=operand):
                 value = self.value(operand)
-                return self.plain(operator.neg, value) if is_plain(value) else self.rules.negative(value)
+                return self.plain(UNARY[type(op)], value) if is_plain(value) else self.rules.unary(op, value)
             case ast.BoolOp(op=op, values=values):
                 return self.joint(isinstance(op, ast.And), values)
             case ast.Compare(left=left, ops=ops, comparators=comparators):
@@ -324,6 +325,8 @@ class Expressions(Ways):
             return self.rules.items(value)
         if isinstance(value, dict) and any(isinstance(each, Rest | Own) for each in value):
             return self.rules.items(self.rules.of_container(value, "keys", [], {}))
+        if isinstance(value, list) and any(isinstance(each, Rest) for each in value):
+            return UnknownValue(is_same(self.rules.look(value)))  # how many there are is not known
         return self.plain(list, value)
 
     def key(self, value: Any) -> Any:
@@ -335,8 +338,6 @@ class Expressions(Ways):
 
     def comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.DictComp, over: Any = None) -> Any:
         """A list or dictionary; over the entries of a dataset, or of `over` where it is known, a `Vector`."""
-        if len(node.generators) > 1:
-            raise self.refusal("a comprehension of several loops", "write the loops")
         targets = [part for each in node.generators for part in ast.walk(each.target)]
         names = {part.id for part in targets if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
         first = self.value(node.generators[0].iter) if over is None else over
@@ -345,7 +346,7 @@ class Expressions(Ways):
         self.frames.append({"(outer)": self.frame, "(locals)": frozenset(names)})
         depth = len(self.frames)
         try:
-            found = self._generated(node, first)
+            found = self._generated(node, 0, first)
         except RaisedAlike:
             if lazy:
                 raise self.refusal("a generator that raises, if it comes to that", "make it a list, in [ ]") from None
@@ -358,21 +359,25 @@ class Expressions(Ways):
             return {self.key(key): value for key, value in found}
         return found
 
-    def _generated(self, node: Any, value: Any) -> Any:
-        (generator,) = node.generators
+    def _generated(self, node: Any, place: int, value: Any) -> Any:
+        generator = node.generators[place]
         items = self.items(value)
+        last = place + 1 == len(node.generators)
 
         def element() -> Any:
             if isinstance(node, ast.DictComp):
                 return self.value(node.key), self.value(node.value)
             return self.value(node.elt)
 
-        if isinstance(items, UnknownValue) and not isinstance(items, Vector):
-            raise self.refusal("a comprehension over what is not known", "write it over the data, or public values")
+        def inner() -> Any:
+            return self._generated(node, place + 1, self.value(node.generators[place + 1].iter))
+
         if isinstance(items, Vector):
-            if isinstance(node, ast.DictComp):
-                raise self.refusal("a dictionary comprehension over the data", "use a list over the data")
+            if not last or place or isinstance(node, ast.DictComp):
+                raise self.refusal("such a comprehension over the data", "use a list over the data alone")
             return self.rules.comprehension(generator, items, element)
+        if isinstance(items, UnknownValue):
+            return self.rules.of_any(generator, items, element if last else inner)
         found: list[Any] = []
         for item in self.each_of(value, items):
             self.assign(generator.target, item)
@@ -383,7 +388,10 @@ class Expressions(Ways):
                 if not kept:
                     break
             if kept:
-                found.append(element())
+                more = [element()] if last else inner()
+                if isinstance(more, Vector):
+                    raise self.refusal("such a comprehension over the data", "use a list over the data alone")
+                found += more
         return found
 
     def call(self, node: ast.Call) -> Any:
@@ -446,8 +454,8 @@ class Expressions(Ways):
         """owner[index]."""
         if isinstance(owner, list | tuple) and isinstance(index, bool | np.bool_):
             raise self.refusal("a truth value as a place", "use int(...)")
-        held = isinstance(owner, dict) and any(isinstance(each, Rest) for each in owner)
-        if held and not (is_plain(index) and index in owner) or not is_plain(index):
+        held = isinstance(owner, list | dict) and any(isinstance(each, Rest) for each in owner)
+        if held and not (isinstance(owner, dict) and is_plain(index) and index in owner) or not is_plain(index):
             return self.rules.entry(owner, index)
         known = isinstance(owner, PLAIN_TYPES) or is_plain(owner)
         return self.plain(operator.getitem, owner, index) if known else self.rules.entry(owner, index)

@@ -187,7 +187,7 @@ class CallRules(NumberRules):
 
     def attribute(self, owner: Any, name: str) -> Any:
         """owner.name of what is unknown."""
-        if isinstance(owner, Record) and name not in ("sum", "copy"):
+        if isinstance(owner, Record) and name not in ("get", "sum", "copy"):
             return self.part(owner, f".{name}")
         if name == "shape" and isinstance(owner, NormedVector):
             return (self.by_rule("len", [owner], {}),)
@@ -216,13 +216,13 @@ class CallRules(NumberRules):
         if isinstance(owner, Keyed) and name in PARTS:
             vector, keys = owner.vector, self.places(owner.vector.axis)
             return {"keys": keys, "values": vector}.get(name) or self.each(keys, PARTS[name], vector)
+        if isinstance(owner, Record) and name == "get" and args and is_plain(args):
+            return self.part(owner, args[0] if len(args) == 1 else (args[0], repr(args[1:])))  # or a default
         return self.by_rule(name, [owner, *args], kwargs)
 
     def of_container(self, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Methods of lists and dictionaries, with whatever is in them."""
-        several = isinstance(owner, dict) and any(
-            isinstance(each, Rest | Own) for each in owner
-        )  # more than are written out here
+        several = any(isinstance(each, Rest | Own) for each in owner)  # more than are written out here
         if name == "copy" and isinstance(owner, dict):
             raise self.run.refusal("a copy of a dictionary", "use one dictionary")
         if name in ("get", "setdefault") and (several or args and not is_plain(args[0])):
@@ -301,7 +301,8 @@ class CallRules(NumberRules):
                 change = Fraction(sum(1 if each.second else -1 for each in value.values() if isinstance(each, Only)))
                 return PairedNumber(True, AT_LEAST_0, Span(change, change), True)
             case KnownArray() | list() | dict() | tuple():
-                return len(value.items if isinstance(value, KnownArray) else value)
+                if not any(isinstance(each, Rest) for each in parts(value)):
+                    return len(value.items if isinstance(value, KnownArray) else value)
         return NotImplemented
 
     def _range_of(self, length: Any) -> Any:
@@ -322,9 +323,11 @@ class CallRules(NumberRules):
         found = self.run.items(value)
         if isinstance(found, list):
             return [(start + place, each) for place, each in enumerate(found)]
-        if not isinstance(found, Vector) or start != 0:
+        if not isinstance(found, Vector):
             return NotImplemented
         indices = self.places(found.axis)
+        if start != 0:
+            indices = self.each(indices, lambda index: PairedNumber(index.same, AT_LEAST_0, index.moved, True))
         return self.each(indices, PARTS["items"], found)
 
     def _zip_of(self, *values: Any) -> Any:

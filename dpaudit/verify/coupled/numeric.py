@@ -239,6 +239,12 @@ class NumberRules(ValueRules):
             return NotImplemented
         return KnownArray(list(itertools.accumulate(found.items, functools.partial(self.run.binary, ast.Add()))))
 
+    def _count_of(self, value: Any, wanted: Any) -> Any:
+        found = self.run.items(value)
+        if not isinstance(found, Vector):
+            return NotImplemented
+        return self._sum_of(self.each(found, lambda each: self.run.compared(ast.Eq(), each, wanted)))
+
     def _truths_of(self, every: bool, value: Any) -> Any:
         """Whether all, or any, of known entries are true."""
         found = self.run.items(value)
@@ -281,7 +287,11 @@ class NumberRules(ValueRules):
             return items[found.index(self.run.plain(pick, found))]
         if holds(items):
             return NotImplemented
-        return UnknownValue() if self.largest(found, smallest=pick is min) else NotImplemented
+        if self.largest(found, smallest=pick is min):
+            return UnknownValue()
+        # the first entry of a vector stands for many
+        first = self.look(found[0]) if isinstance(entries, list) else self.many(lambda: self.look(found[0]))
+        return UnknownValue() if is_same([first, *map(self.look, found[1:])]) else NotImplemented
 
     def keyed(self, entries: Any, key: Any = None) -> list[Any] | None:
         """What a key function makes of each entry, of a list or a vector; None where one run has more of them."""

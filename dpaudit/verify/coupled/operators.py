@@ -33,6 +33,7 @@ from dpaudit.verify.coupled.values import (
     Place,
     Record,
     Replaced,
+    Rest,
     Span,
     UnknownValue,
     Vector,
@@ -42,6 +43,7 @@ from dpaudit.verify.coupled.values import (
     is_plain,
     is_same,
     number_of,
+    parts,
     unchanged,
 )
 from dpaudit.verify.coupled.ways import OtherKind, RaisedAlike
@@ -146,6 +148,8 @@ class OperatorRules(NoiseLedger):
         left, right = self.look(left), self.look(right)
         if isinstance(left, NormedVector) or isinstance(right, NormedVector):
             return self.of_block(op, left, right)
+        if isinstance(op, ast.Mult) and isinstance(left, list) and isinstance(right, int):
+            return left * right
         if isinstance(left, Keyed) or isinstance(right, Keyed):
             raise OtherKind(self.run.line, "arithmetic with a mapping", "use its values")
         one, two = self.number(left), self.number(right)
@@ -285,6 +289,8 @@ class OperatorRules(NoiseLedger):
         if isinstance(value, list | tuple):
             if any(isinstance(each, list | tuple | KnownArray) for each in value):
                 raise self.run.refusal("an array of several axes", "use one for each row")
+            if any(isinstance(each, Rest) for each in value):
+                return UnknownValue(is_same(self.look(value)))
             if any(isinstance(each, str | bytes) for each in value) and not is_plain(value):
                 raise self.run.refusal("an array of texts and numbers", "use one for each")
             return KnownArray(list(value))
@@ -373,11 +379,15 @@ class OperatorRules(NoiseLedger):
         kept = [each for each in found if each is not MISSING]
         return functools.reduce(self.run.rules.join, kept) if kept else MISSING
 
-    def negative(self, value: Any) -> Any:
-        """-value."""
-        if isinstance(value, PairedTruth):
+    def unary(self, op: ast.unaryop, value: Any) -> Any:
+        """op value."""
+        if isinstance(op, ast.USub) and isinstance(value, PairedTruth):
             raise self.run.refusal("minus a truth value", "use int(...)")
-        return self.binary(ast.Mult(), -1 if form_of(value) != "list or array" else -1.0, value)
+        if isinstance(op, ast.USub):
+            return self.binary(ast.Mult(), -1 if form_of(value) != "list or array" else -1.0, value)
+        if isinstance(op, ast.UAdd):
+            return value
+        raise self.run.refusal("this operation", "write the mechanism without it")
 
     def compared(self, op: ast.cmpop, left: Any, right: Any) -> Any:
         """left op right."""
@@ -504,6 +514,6 @@ class OperatorRules(NoiseLedger):
                 return self.decided(arithmetic.compare(ast.NotEq(), value, number_of(0)))  # type: ignore[arg-type]
             case KnownArray():
                 raise self.run.refusal("the truth of an array", "ask for its length or an entry")
-            case list() | dict() | tuple():
+            case list() | dict() | tuple() if not any(isinstance(each, Rest) for each in parts(value)):
                 return bool(value)
         return self.decided(PairedTruth(is_same(value)))

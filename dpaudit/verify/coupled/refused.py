@@ -40,12 +40,6 @@ def _found(function: ast.AST, above: dict[int, ast.AST]) -> Iterator[tuple[ast.A
                 yield node, "else of a loop", "write it after the loop"
             case ast.Starred():
                 yield node, "a starred expression", "name each part"
-            case (
-                ast.ListComp(generators=[_, _, *_])
-                | ast.GeneratorExp(generators=[_, _, *_])
-                | ast.DictComp(generators=[_, _, *_])
-            ):
-                yield node, "a comprehension of several loops", "write the loops"
             case ast.Set() | ast.SetComp() | ast.Name(id="set" | "frozenset"):
                 yield node, "a set", "use a list"
             case ast.arguments(defaults=defaults, kw_defaults=more):
@@ -66,7 +60,7 @@ def _found(function: ast.AST, above: dict[int, ast.AST]) -> Iterator[tuple[ast.A
 
 def _is_fixed(node: ast.expr) -> bool:
     match node:
-        case ast.Constant() | ast.UnaryOp(op=ast.USub(), operand=ast.Constant()):
+        case ast.Constant() | ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=ast.Constant()):
             return True
         case ast.Tuple(elts=parts):
             return all(map(_is_fixed, parts))

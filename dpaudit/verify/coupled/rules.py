@@ -95,6 +95,8 @@ class ValueRules(OperatorRules):
         """The parts of an unknown value that is assigned to several names."""
         if isinstance(value, Record):
             return [self.part(value, place) for place in range(number)]
+        if not isinstance(value, Vector) and value.same and self.single is None:
+            return [UnknownValue() for _ in range(number)]
         raise self.run.refusal("data in several names", "read them by their index")
 
     def entry(self, owner: Any, index: Any) -> Any:
@@ -120,6 +122,9 @@ class ValueRules(OperatorRules):
         if isinstance(owner, dict) and isinstance(index, Rest) and index in owner:
             return owner[index]
         if isinstance(owner, list | tuple) and isinstance(index, PairedNumber):
+            kept = any(isinstance(each, list | dict | KnownArray | tuple) for each in owner)
+            if index.same and self.single is None and is_same(owner) and not kept:
+                return UnknownValue() if not owner else functools.reduce(self.join, owner)
             return owner[self.one_of(index, len(owner))]
         if isinstance(owner, dict) and isinstance(index, Record) and index.region is not None:
             key = self.key(owner, index)
@@ -134,6 +139,8 @@ class ValueRules(OperatorRules):
         """An entry, or some, of a vector."""
         if isinstance(index, EntryIndex) and index.axis is vector.axis:
             return copied(vector.usual if index.of_changed is None else vector.changed[index.of_changed])
+        if vector.same and is_same(index) and self.single is None and not holds((vector.usual, *vector.changed)):
+            return UnknownValue()
         if isinstance(index, Vector) and index.axis is vector.axis:
             return self.selected(vector, index)
         if isinstance(index, UnknownValue) and index.same and not isinstance(index, Vector) and not vector.extras:
@@ -368,9 +375,11 @@ class ValueRules(OperatorRules):
                 name: self._joined(one.get(name, MISSING), two.get(name, MISSING), seen, frame)
                 for name in {**one, **two}
             }
-        if len(one) == len(two):
+        if len(one) == len(two) and not any(isinstance(each, Rest) for each in (*one, *two)):
             return [self._joined(a, b, seen, False) for a, b in zip(one, two, strict=True)]
-        raise self.run.refusal("lists of different length on different ways", "give out public or noisy values")
+        if isinstance(container, KnownArray) or not is_same(self.look([*one, *two])):
+            raise self.run.refusal("lists of different length on different ways", "give out public or noisy values")
+        return [Rest()]
 
     def _joined(self, one: Any, two: Any, seen: dict[Any, Any], frame: bool) -> Any:
         try:

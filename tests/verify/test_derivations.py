@@ -417,3 +417,19 @@ def test_a_derivation_that_shows_too_little_meets_a_pair_that_loses_more(
         patch.setattr(upper, "derive", overlooked)
         with pytest.raises(dpaudit.UnsoundAudit, match=r"is above the proved 0.0 .*: one of the two is wrong"):
             ask()
+
+
+def one_sided(q: Any, rng: Any) -> Any:
+    return [x + rng.exponential(scale=1.0) for x in q]
+
+
+def test_a_loss_of_one_way_is_not_held_against_a_pair_whose_loss_is_of_both() -> None:
+    ask = partial(dpaudit.bracket, one_sided, 3.0, answers=3, runs=0)
+    assert [ask(adjacency=way).verdict.value for way in ("down", "monotone")] == ["PROVED", "REFUTED"]
+
+
+def test_a_key_that_speaks_of_a_slice_is_one_part_of_a_record() -> None:
+    def size(rows: Any, rng: Any) -> Any:
+        return sum(1 for row in rows if row["slice"] == 3) + rng.laplace(scale=1.0)
+
+    assert dpaudit.bracket(size, 1.0, adjacency=ADD, runs=0).verdict.value == "PROVED"

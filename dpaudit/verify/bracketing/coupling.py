@@ -27,7 +27,7 @@ from dpaudit.verify.stored import is_json
 
 COUPLING = "proof by coupling"
 OF_USERS = ("add_or_remove_user", "records")
-MOST_TRIED = 12  # pairs that what is shown is held against
+MOST_PAIRS = 12  # small ones, that what is shown is held against
 DELTA = 1e-6  # of the epsilon that is shown beside a claim of another form
 ASSUMED = (
     "arithmetic of real numbers, not of floats",
@@ -44,7 +44,7 @@ def proposed(case: NeighbourCase, adjacency: str, common: int = COMMON) -> Adjac
     return None if made is None else AdjacentPair(*made, f"made up: {made[0]} and {made[1]}")
 
 
-def tried(found: Derivation, heard: Sequence[NeighbourCase]) -> Iterator[AdjacentPair]:
+def small_pairs(found: Derivation, heard: Sequence[NeighbourCase]) -> Iterator[AdjacentPair]:
     """Few pairs that a derivation is about, of each of its cases: what it shows must hold for them as well."""
     made = [proposed(case, found.adjacency, common) for common in (COMMON, 0, 1) for case in heard]
     size, moves = found.answers or 3, [by for by in REACH.get(found.adjacency, ()) if by]  # type: ignore[call-overload]
@@ -54,7 +54,7 @@ def tried(found: Derivation, heard: Sequence[NeighbourCase]) -> Iterator[Adjacen
         which = [[0], [size - 1], *([[*range(size)]] if found.adjacency != "one-differs" else [])]
         after = [np.array([float(by * (place in each)) for place in range(size)]) for by in moves for each in which]
         made = [AdjacentPair(np.zeros(size), each, f"zeros, and a move of {each.sum():g}") for each in after]
-    for pair in filter(None, made[:MOST_TRIED]):
+    for pair in filter(None, made[:MOST_PAIRS]):
         with suppress(InvalidSpec):
             check_about(found, pair)
             yield pair

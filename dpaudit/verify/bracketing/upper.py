@@ -31,7 +31,7 @@ from dpaudit.verify.bracketing.coupling import (
     dearest,
     most_spent,
     proposed,
-    tried,
+    small_pairs,
 )
 from dpaudit.verify.bracketing.targets import (
     RECORDS,
@@ -55,7 +55,7 @@ from dpaudit.verify.enclosure import Enclosure, check_wide, named, rational
 from dpaudit.verify.language import expression, read_source
 from dpaudit.verify.language.nodes import Program
 from dpaudit.verify.language.source import source_of
-from dpaudit.verify.proof import Proof
+from dpaudit.verify.proof import REACH, SYMMETRIC, Proof
 from dpaudit.verify.replay import outside, replay
 from dpaudit.verify.witnesses import (
     OutsideIntegrals,
@@ -78,7 +78,7 @@ LENGTHS = (10, 20, 40, 80)  # numbers of answers where few refute nothing: a top
 GAIN = 1.01  # more answers that lose less than 1 % more end the search
 MOST_EFFORT = 3_000  # paths followed and integrals asked for at each number, then its search ends
 READING, ALIGNMENT, FOLLOWED = "reading the source", "proof by alignment", "the code followed on the pair"
-LONGEST_HELD_S = 2.0  # for pairs that what is shown is held against
+PAIRS_S = 2.0  # for the small pairs that what is shown is held against
 Costed = tuple[Proof, Fraction]  # a proof and the loss that it shows at the parameters
 
 
@@ -260,7 +260,8 @@ def derived(
         bounds = tuple(bounds_of(found, claim, f"{COUPLING}{most_spent(found)}"))
     for bound in bounds:
         yield Bounds((bound,), {bound: answers}, behind={bound: tuple(found)})
-    yield _above(bounds, target, claim, found[-1], heard)
+    if adjacency in SYMMETRIC or adjacency not in REACH:  # the loss of a pair is that of both ways
+        yield _contradiction(bounds, target, claim, adjacency, chain(*(small_pairs(one, heard) for one in found)))
 
 
 def _proofs(reading: Reading, adjacency: str, fixed: Mapping[str, Fraction] | None) -> list[Costed] | Unproved:
@@ -453,13 +454,13 @@ def _pair(program: Program, first: tuple[Fraction, ...], second: tuple[Fraction,
     return AdjacentPair(ours, theirs, name) if program.loop is not None else AdjacentPair(ours[0], theirs[0], name)
 
 
-def _above(
-    bounds: tuple[UpperBound, ...], target: Target, claim: Claim | None, found: Derivation, heard: list[NeighbourCase]
+def _contradiction(
+    bounds: tuple[UpperBound, ...], target: Target, claim: Claim | None, adjacency: str, pairs: Iterable[AdjacentPair]
 ) -> Bounds:
-    """What contradicts the bounds of a derivation: losses of a pair by the code followed on it, as far as that goes."""
-    with contextlib.suppress(OutOfTime), within(LONGEST_HELD_S):
-        for pair in tried(found, heard):
-            losses = Bounds().attempt(FOLLOWED, _followed(target, claim, pair, found.adjacency)).uppers
+    """What contradicts the bounds of derivations: losses of a pair by the code followed on it, as far as that goes."""
+    with contextlib.suppress(OutOfTime), within(PAIRS_S):
+        for pair in pairs:
+            losses = Bounds().attempt(FOLLOWED, _followed(target, claim, pair, adjacency)).uppers
             try:
                 check_together(Bounds((*bounds, *losses), dict.fromkeys((*bounds, *losses))))
             except UnsoundAudit:

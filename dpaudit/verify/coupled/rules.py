@@ -6,7 +6,6 @@ import ast
 import functools
 import math
 import operator
-from collections.abc import Hashable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -41,6 +40,7 @@ from dpaudit.verify.coupled.values import (
     UserRows,
     Vector,
     copied,
+    has_inside,
     holds,
     is_plain,
     is_same,
@@ -104,7 +104,7 @@ class ValueRules(OperatorRules):
         if isinstance(owner, Noisy):
             owner = self.look(owner)
         if isinstance(owner, Record) and is_plain(index):
-            if not isinstance(index, Hashable) or "slice" in repr(index):  # slices are hashable from Python 3.12 on
+            if has_inside(index, slice | list | dict):
                 raise self.run.refusal("several parts of a record at once", NAMED)
             return self.part(owner, index)
         if isinstance(owner, Keyed):

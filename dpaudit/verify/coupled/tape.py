@@ -56,9 +56,8 @@ class DrawTape(Rng):
             low, high = (0, args[0]) if len(args) == 1 else args[:2]
             return self.numbers.randrange(low, high)
         if law == "choice":
-            return self.numbers.choice(
-                range(args[0]) if isinstance(args[0], int) else getattr(args[0], "items", args[0])
-            )
+            items = range(args[0]) if isinstance(args[0], int) else getattr(args[0], "items", args[0])
+            return self.numbers.choice(items)
         if law not in ARGUMENTS:
             raise AttributeError(law)
         given = dict(zip(ARGUMENTS[law], args, strict=False)) | dict(kwargs)

@@ -1,8 +1,8 @@
 """What a value of a program may be when two runs on neighbouring datasets are followed at once.
 
-A plain Python value is one that both runs have, and that is known. Everything else is an `Unknown`: `same` says that
-both runs have the same one, whatever it is. A `Number` says besides where it lies and how far the second run's is from
-the first's. All bounds are of real numbers.
+A plain Python value is one that both runs have, and that is known. Everything else is an `UnknownValue`: `same` says
+that both runs have the same one, whatever it is. A `PairedNumber` says besides where it lies and how far the second
+run's is from the first's. All bounds are of real numbers.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class FreshNoise:
     scale: Fraction
     line: int
     spent: Any = None
-    count: Any = None  # as of a `Number`: its scale is times this power of the number of entries
+    count: Any = None  # as of a `PairedNumber`: its scale is times this power of the number of entries
     axis: EntryAxis | None = None
 
 
@@ -439,7 +439,7 @@ def fraction_of(value: Any) -> Fraction:
 
 
 def number_of(value: Any) -> PairedNumber | None:
-    """A plain or unknown number as a `Number`; None for anything else."""
+    """A plain or unknown number as a `PairedNumber`; None for anything else."""
     if isinstance(value, PairedNumber):
         return value
     if isinstance(value, PairedTruth):
